@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Energy sources, generation models, forecasts, the site agent and metrics."""
