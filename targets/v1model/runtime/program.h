@@ -8,7 +8,8 @@
  *
  * Values. A value of up to 64 bits is one uint64_t word, the bits above its width zero (signed
  * values too: their two's complement cut to the width). A wider value takes (width + 63) / 64
- * words, the most significant first, its bits at the low end of that sequence. */
+ * words, the least significant first. Only where a key says so (struct v1_field) do several values
+ * share a word. */
 #ifndef GRASP_V1_PROGRAM_H
 #define GRASP_V1_PROGRAM_H
 
@@ -27,12 +28,16 @@ struct v1_packet;
 
 enum v1_match { V1_EXACT = 0, V1_LPM = 1, V1_TERNARY = 2, V1_RANGE = 3 };
 
-/* One key field. An optional field is V1_TERNARY with a mask of all ones or zero; a header's
- * validity is V1_EXACT with width 1. */
+/* One key field: bits shift to shift + width - 1 of the key's word number `word`. Small fields may
+ * share a word, none straddles two; one wider than 64 bits starts a word and takes V1_WORDS(width).
+ * Bits that belong to no field are 0 in keys and masks. An optional field is V1_TERNARY with a mask
+ * of all ones or zero; a header's validity is V1_EXACT with width 1. */
 struct v1_field {
     const char *name; /* as the JSON names it; p4c keeps the P4 name in the key's `name` */
     uint32_t match;   /* enum v1_match */
     uint32_t width;   /* bits */
+    uint32_t word;
+    uint32_t shift;
 };
 
 struct v1_action {
@@ -43,9 +48,9 @@ struct v1_action {
     const char *const *names;
 };
 
-/* An entry that the program brings with it (const entries, entries). `value` and `mask` hold the
- * words of every field in key order. `mask` means: V1_EXACT all ones, V1_LPM and V1_TERNARY the
- * mask, V1_RANGE the upper bound (`value` is the lower). */
+/* An entry that the program brings with it (const entries, entries). `value` and `mask` are laid
+ * out like the key. `mask` is, for each field: V1_EXACT all ones, V1_LPM and V1_TERNARY the mask,
+ * V1_RANGE the upper bound (`value` is the lower). */
 struct v1_const_entry {
     const uint64_t *value;
     const uint64_t *mask;
@@ -60,7 +65,7 @@ struct v1_table_info {
     uint32_t match; /* of the whole table: V1_RANGE if any field is, else V1_TERNARY, V1_LPM */
     uint32_t fields;
     const struct v1_field *field;
-    uint32_t key_words; /* sum of V1_WORDS over the fields; 0 for a keyless table */
+    uint32_t key_words; /* 0 for a keyless table */
     uint32_t size;      /* largest number of entries */
     uint32_t actions;   /* how many may be called */
     const uint32_t *action;
@@ -137,6 +142,8 @@ struct v1_program {
     const struct v1_meter_info *meter;
     uint32_t digests;
     const struct v1_digest_info *digest_info;
+    uint32_t value_sets; /* parser value sets are tables without actions */
+    const struct v1_table_info *value_set;
 
     /* Make the state that of a packet not yet parsed: every header invalid, stacks empty, the
      * program's own metadata zero. The run time has zeroed struct v1_standard and the requests. */

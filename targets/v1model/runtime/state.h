@@ -127,6 +127,7 @@ struct v1_table;
 struct v1_context {
     const struct v1_program *program;
     struct v1_table *tables;
+    struct v1_table *value_sets;
     struct v1_register *registers;
     struct v1_counter *counters;
     struct v1_meters *meters;

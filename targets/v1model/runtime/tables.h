@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Match-action tables. A generated `apply` does:
  *
- *     uint64_t key[] = {...};                        the words of the fields in key order
+ *     uint64_t key[] = {...};                        laid out as the table's fields say
  *     struct v1_table *table = &context->tables[N];
  *     struct v1_entry *entry = v1_match_exact(table, key, 2);   or v1_match, or NULL if keyless
  *     const struct v1_call *call = v1_result(packet, table, entry);
@@ -110,7 +110,7 @@ V1_INLINE struct v1_entry *v1_match_exact(const struct v1_table *table, const ui
     return v1_find(&table->exact, key, words);
 }
 
-/* Look-up in any table that has a key. */
+/* Look-up in any table that has a key, and in a parser's value set. */
 struct v1_entry *v1_match(const struct v1_table *table, const uint64_t *key);
 
 /* Resolve members and groups of an indirect table; do not call directly. */
