@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The nine weather stations of the GRASP paper, in its order: the sites' places."""
+
+from dataclasses import dataclass
+
+from grasp import UserError
+
+
+@dataclass(frozen=True, slots=True)
+class Station:
+    """A place: USAF id of the station, short name, title, US state, degrees north and east, metres, and zone.
+
+    `utc_offset_h` is local standard time minus UTC in hours; weather files know no daylight saving.
+    """
+
+    id: int
+    name: str
+    title: str
+    state: str
+    latitude: float
+    longitude: float
+    altitude: float
+    utc_offset_h: int
+
+
+STATIONS: tuple[Station, ...] = (
+    Station(725156, "elmira", "Elmira Corning", "NY", 42.167, -76.900, 291, -5),
+    Station(726227, "watertown", "Watertown", "NY", 44.000, -76.017, 97, -5),
+    Station(744865, "westhampton", "Westhampton Gabreski", "NY", 40.850, -72.633, 20, -5),
+    Station(722026, "homestead", "Homestead", "FL", 25.483, -80.383, 5, -5),
+    Station(722053, "orlando", "Orlando Executive", "FL", 28.550, -81.333, 33, -5),
+    Station(747750, "tyndall", "Tyndall", "FL", 30.067, -85.583, 7, -6),
+    Station(722895, "lompoc", "Lompoc", "CA", 34.667, -120.467, 27, -8),
+    Station(722860, "march", "March", "CA", 33.900, -117.250, 462, -8),
+    Station(745160, "travis", "Travis Field", "CA", 38.267, -121.933, 18, -8),
+)
+
+
+def station(key: str) -> Station:
+    """Return the station of that short name or USAF id, or raise a UserError that lists the names."""
+    for candidate in STATIONS:
+        if key.lower() in (candidate.name, str(candidate.id)):
+            return candidate
+    raise UserError(f"station {key!r} is not known; choose one of {', '.join(s.name for s in STATIONS)}")
