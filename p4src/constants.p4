@@ -9,7 +9,7 @@ typedef bit<9> port_t;
 typedef bit<8> site_t;      // site id, 0 to 255
 typedef bit<16> service_t;  // service id, 1 to 65535; 0 is none
 typedef bit<48> time_t;     // microseconds since the switch started
-typedef int<48> energy_t;   // milliwatt-hours, negative when a site runs on brown energy
+typedef bit<48> energy_t;   // milliwatt-hours in two's complement: below zero when a site runs on brown energy
 typedef bit<48> mac_t;
 typedef bit<32> ipv4_t;
 

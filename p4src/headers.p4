@@ -68,7 +68,7 @@ header probe_t {
     bit<8> reserved;
 }
 
-header ipv4_t_ {
+header ipv4_header_t {
     bit<4> version;
     bit<4> ihl;
     bit<8> tos;
@@ -83,6 +83,49 @@ header ipv4_t_ {
     bit<16> checksum;
     ipv4_t source;
     ipv4_t destination;
+}
+
+header ipv4_options_t {
+    varbit<320> options;
+}
+
+header tcp_t {
+    bit<16> source;
+    bit<16> destination;
+    bit<32> sequence;
+    bit<32> acknowledgement;
+    bit<4> data_offset;
+    bit<4> reserved;
+    bit<2> ecn;
+    bit<1> urg;
+    bit<1> ack;
+    bit<1> psh;
+    bit<1> rst;
+    bit<1> syn;
+    bit<1> fin;
+    bit<16> window;
+    bit<16> checksum;
+    bit<16> urgent;
+}
+
+header udp_t {
+    bit<16> source;
+    bit<16> destination;
+    bit<16> length;
+    bit<16> checksum;
+}
+
+struct headers_t {
+    packet_out_t packet_out;
+    packet_in_t packet_in;
+    ethernet_t ethernet;
+    arp_t arp;
+    grasp_t grasp;
+    probe_t probe;
+    ipv4_header_t ipv4;
+    ipv4_options_t ipv4_options;
+    tcp_t tcp;
+    udp_t udp;
 }
 
 #endif
