@@ -1,0 +1,87 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Sets GRASP up on a Debian machine, then runs the demonstration or the tests.
+#
+#   ./build.sh          set up: Debian packages, virtual environment, the package, the P4 program
+#   ./build.sh demo     set up, then run a day of green energy and write a report to results/
+#   ./build.sh test     set up, then check and test everything
+set -eu
+cd "$(dirname "$0")"
+
+VENV=.venv
+PYTHON=/usr/bin/python3 # the system's, whatever stands first on PATH
+# gcc libc6-dev  compile the translated P4 program      python3-venv  the virtual environment
+# mininet        mnexec, which starts emulated hosts    iproute2 ethtool util-linux  namespaces and links
+PACKAGES="gcc libc6-dev python3 python3-venv mininet iproute2 ethtool util-linux"
+
+fail() {
+    echo "build.sh: $*" >&2
+    exit 2
+}
+
+install_packages() {
+    missing=
+    for package in $PACKAGES; do
+        dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing="$missing $package"
+    done
+    [ -z "$missing" ] && return
+    command -v apt-get >/dev/null || fail "this is not a Debian machine; install the equivalents of:$missing"
+    [ "$(id -u)" = 0 ] || fail "Debian packages are missing; as root run: apt-get install --no-install-recommends$missing"
+    echo "Installing Debian packages:$missing"
+    DEBIAN_FRONTEND=noninteractive apt-get update -qq || fail "apt-get update failed; see above"
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null ||
+        fail "apt-get could not install:$missing"
+}
+
+# The environment is made anew when the interpreter changed, and the package installed when pyproject.toml did.
+install_python() {
+    wanted="$("$PYTHON" --version) $(cksum <pyproject.toml) $(pwd)"
+    [ "$(cat $VENV/grasp-installed 2>/dev/null)" = "$wanted" ] && return
+    echo "Installing Python packages into $VENV (some minutes the first time)"
+    "$PYTHON" -m venv --clear $VENV || fail "could not make $VENV with $PYTHON"
+    $VENV/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]' ||
+        fail "pip could not install the Python packages; see above"
+    echo "$wanted" >$VENV/grasp-installed
+}
+
+# p4c's output is committed, for machines without p4c.
+compile_p4() {
+    command -v p4c-bm2-ss >/dev/null || return 0
+    newest=$(ls -t p4src/*.p4 p4src/build/grasp.json | head -n 1)
+    [ "$newest" = p4src/build/grasp.json ] && return
+    echo "Compiling p4src/grasp.p4"
+    p4c-bm2-ss --arch v1model --p4runtime-files p4src/build/grasp.p4info.txtpb \
+        -o p4src/build/grasp.json p4src/grasp.p4 || fail "p4c-bm2-ss failed; see above"
+}
+
+set_up() {
+    install_packages
+    install_python
+    compile_p4
+}
+
+run_tests() {
+    $VENV/bin/ruff check .
+    $VENV/bin/ruff format --check .
+    $VENV/bin/mypy
+    $VENV/bin/clang-format --dry-run --Werror targets/v1model/runtime/*.c targets/v1model/runtime/*.h
+    $VENV/bin/python -m pytest -q "$@"
+}
+
+command=${1:-setup}
+[ $# -gt 0 ] && shift
+case "$command" in
+setup)
+    set_up
+    echo "Ready. Try: ./build.sh demo, or $VENV/bin/grasp --help"
+    ;;
+demo)
+    set_up
+    $VENV/bin/grasp run "$@"
+    ;;
+test)
+    set_up
+    run_tests "$@"
+    ;;
+*) fail "unknown command '$command'; use no argument, demo or test" ;;
+esac

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Look at this machine: what GRASP needs, what it could use, what is missing and what to do about it.
+
+Ends with status 0 when everything needed is there, 1 otherwise.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import json
+import os
+import shutil
+import socket
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from importlib import metadata
+
+import grasp
+
+HELP = "say what this machine has and lacks, and what to do"
+
+_CLONE_NEWNET = 0x40000000
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing looked for: what was found (empty: nothing), and what to do where it is missing."""
+
+    name: str
+    purpose: str
+    needed: bool
+    found: str
+    remedy: str
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument("--json", action="store_true", help="print the findings as JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the findings."""
+    findings = examine()
+    if args.json:
+        print(json.dumps([asdict(finding) for finding in findings], indent=2))
+    else:
+        _print_table(findings)
+    return 0 if all(finding.found for finding in findings if finding.needed) else 1
+
+
+def examine() -> list[Finding]:
+    """Look for everything, needed things first."""
+    debian = "apt-get install --no-install-recommends "
+    sources = "build it from its sources; it is in no package registry"
+    findings = [
+        Finding("Python", "everything", True, sys.version.split()[0], ""),
+        *(
+            Finding(name, "Python package", True, _package(name), "./build.sh")
+            for name in ("finsy", "grpcio", "matplotlib", "mininet", "numpy", "pvlib", "scapy")
+        ),
+        _program("cc", "compiles the translated P4 program", True, f"{debian}gcc libc6-dev"),
+        _program("ip", "emulated networks", True, f"{debian}iproute2"),
+        _program("mnexec", "emulated hosts", True, f"{debian}mininet"),
+        _program("ethtool", "switches off offloads that break checksums", True, f"{debian}ethtool"),
+        _program("nsenter", "grasp shell", True, f"{debian}util-linux"),
+        Finding("root", "networks and raw sockets", True, _attempt(_root), "run as root (sudo)"),
+        Finding(
+            "packet sockets", "switches, agents", True, _attempt(_packet_socket), "CAP_NET_RAW is needed"
+        ),
+        Finding(
+            "network namespaces", "emulated networks", True, _attempt(_namespace), "CAP_SYS_ADMIN is needed"
+        ),
+        _program("p4c-bm2-ss", "recompiles the P4 program after a change", False, sources + " (p4lang/p4c)"),
+        _program(
+            "simple_switch_grpc", "--target bmv2", False, sources + " (p4lang/behavioral-model with PI)"
+        ),
+    ]
+    return findings
+
+
+def _package(name: str) -> str:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+def _program(name: str, purpose: str, needed: bool, remedy: str) -> Finding:
+    return Finding(name, purpose, needed, shutil.which(name) or "", remedy)
+
+
+def _attempt(action: Callable[[], str]) -> str:
+    try:
+        return action()
+    except OSError:
+        return ""
+
+
+def _root() -> str:
+    return "yes" if os.geteuid() == 0 else ""
+
+
+def _packet_socket() -> str:
+    with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0):
+        return "yes"
+
+
+def _namespace() -> str:
+    """Try in a child, so that this process stays where it is."""
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if ctypes.CDLL(None).unshare(_CLONE_NEWNET) == 0 else 1)
+    return "yes" if os.waitpid(child, 0)[1] == 0 else ""
+
+
+def _print_table(findings: list[Finding]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=f"grasp {grasp.__version__} on this machine", title_justify="left", box=None)
+    for column in ("", "what", "for", "found", "what to do"):
+        table.add_column(column, overflow="fold")
+    for finding in findings:
+        mark = "[green]ok[/]" if finding.found else "[red]missing[/]" if finding.needed else "optional"
+        remedy = "" if finding.found else finding.remedy
+        table.add_row(mark, finding.name, finding.purpose, finding.found or "-", remedy)
+    Console().print(table)
