@@ -186,7 +186,7 @@ class PacketOut(_Header):
 
 @dataclass(frozen=True, slots=True)
 class PacketIn(_Header):
-    """What a switch tells the controller. `flags` are SiteFlags; energies are mWh, `heard` is microseconds."""
+    """What a switch tells the controller; energies are mWh, `heard` is microseconds, `flags` SiteFlags."""
 
     WIDTHS: ClassVar[Mapping[str, int]] = {
         "reason": 8,

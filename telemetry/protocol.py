@@ -43,6 +43,10 @@ class ProtocolError(ValueError):
     """Bytes that are not a frame or body of this protocol, or not authentic."""
 
 
+class AuthenticationError(ProtocolError):
+    """A message whose code was not made with the expected key."""
+
+
 class FrameType(IntEnum):
     """Second byte of the GRASP header."""
 
@@ -159,10 +163,10 @@ def seal(key: bytes, frame: Frame) -> Frame:
 
 
 def unseal(key: bytes, frame: Frame) -> bytes:
-    """Return the body without its code, or raise ProtocolError when the code is wrong."""
+    """Return the body without its code, or raise AuthenticationError."""
     body, tag = frame.body[:-TAG_LENGTH], frame.body[-TAG_LENGTH:]
     if not hmac.compare_digest(tag, hmac.digest(key, frame.header() + body, "sha256")):
-        raise ProtocolError("the message authentication code is wrong")
+        raise AuthenticationError("the message authentication code is wrong")
     return body
 
 
