@@ -28,7 +28,7 @@ class Program:
     async def start(
         cls, name: str, command: Sequence[str], logs: Path, environment: Mapping[str, str] | None = None
     ) -> "Program":
-        """Start a program; what it writes on standard error goes to `logs`/`name`.log, after what was there."""
+        """Start a program; what it writes on standard error is appended to `logs`/`name`.log."""
         log = logs / f"{name}.log"
         with log.open("ab") as errors:
             process = await asyncio.create_subprocess_exec(
