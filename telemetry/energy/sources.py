@@ -4,7 +4,7 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +26,8 @@ from grasp.telemetry.energy.weather import (
 
 CLOCK_OFFSET_H = -5
 """Dates and hours that a user picks are in UTC-5, Eastern Standard Time, as the paper's figures have them."""
+
+_YEAR_START = datetime(TYPICAL_YEAR, 1, 1, tzinfo=UTC)
 
 ALIGNMENTS = ("utc", "published")
 """`utc` puts every hour where it was. `published` reproduces the published study, which read all files as
@@ -106,6 +108,13 @@ def parse_energy(
         source=text,
         description=f"{origin}, model {model_name}, alignment {alignment}",
     )
+
+
+def typical_row(epoch: int) -> int:
+    """Return the typical year's row for an hour since 1970-01-01 UTC; 29 February counts as the 28th."""
+    hour = datetime.fromtimestamp(epoch * 3600, UTC)
+    day = 28 if (hour.month, hour.day) == (2, 29) else hour.day
+    return int((hour.replace(year=TYPICAL_YEAR, day=day) - _YEAR_START) / timedelta(hours=1))
 
 
 def _weather(text: str, seed: int, fill: str) -> tuple[Callable[[Station], Weather], str]:
