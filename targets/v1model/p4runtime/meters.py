@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Indirect meters, and how a meter's configuration looks in messages."""
+
+from collections.abc import Iterator
+
+from finsy.proto import p4i, p4r
+
+from grasp.targets.v1model.engine import Engine
+from grasp.targets.v1model.objects import Rates
+
+from .errors import invalid_argument, unimplemented
+from .indices import indices
+
+
+def decode(config: p4r.MeterConfig, spec: p4i.MeterSpec, what: str) -> Rates | None:
+    """The rates of a message; None (always green) if all four are -1, as clients of BMv2 write it."""
+    values = (config.cir, config.cburst, config.pir, config.pburst)
+    if all(value == -1 for value in values):
+        return None
+    if min(values) < 0:
+        raise invalid_argument(f"{what}: rates and bursts cannot be negative")
+    if config.eburst:
+        raise invalid_argument(f"{what}: eburst is for single-rate three-colour meters, which v1model lacks")
+    if spec.type != p4i.MeterSpec.TWO_RATE_THREE_COLOR and (config.cir, config.cburst) != (
+        config.pir,
+        config.pburst,
+    ):
+        raise invalid_argument(f"{what}: a single-rate meter wants pir = cir and pburst = cburst")
+    return Rates(*values)
+
+
+def encode(rates: Rates) -> p4r.MeterConfig:
+    """The message of a meter's rates."""
+    return p4r.MeterConfig(cir=rates.cir, cburst=rates.cburst, pir=rates.pir, pburst=rates.pburst)
+
+
+class Meter:
+    """One indirect meter."""
+
+    def __init__(self, info: p4i.Meter, engine: Engine) -> None:
+        self.info, self.engine, self.name = info, engine, info.preamble.name
+        self.size = engine.meters[self.name].size
+
+    def write(self, message: p4r.MeterEntry) -> None:
+        """Configure one cell, or all if the message has no index; no configuration means always green."""
+        if message.HasField("counter_data"):
+            raise unimplemented(f"{self.name}: meters do not count packets per colour")
+        index = message.index if message.HasField("index") else None
+        cells = indices(index, self.size, self.name)
+        rates = decode(message.config, self.info.spec, self.name) if message.HasField("config") else None
+        for cell in cells:
+            self.engine.write_meter(self.name, cell, rates)
+
+    def read(self, message: p4r.MeterEntry) -> Iterator[p4r.MeterEntry]:
+        """One cell, or all."""
+        if message.HasField("counter_data"):
+            raise unimplemented(f"{self.name}: meters do not count packets per colour")
+        if message.HasField("index"):
+            (cell,) = indices(message.index, self.size, self.name)
+            yield self._message(cell, self.engine.read_meter(self.name, cell))
+            return
+        for cell, rates in enumerate(self.engine.read_meters(self.name)):
+            yield self._message(cell, rates)
+
+    def _message(self, cell: int, rates: Rates | None) -> p4r.MeterEntry:
+        return p4r.MeterEntry(
+            meter_id=self.info.preamble.id,
+            index=p4r.Index(index=cell),
+            config=None if rates is None else encode(rates),
+        )
+
+    def snapshot(self) -> Iterator[p4r.MeterEntry]:
+        """The cells that are configured."""
+        for cell, rates in enumerate(self.engine.read_meters(self.name)):
+            if rates is not None:
+                yield self._message(cell, rates)

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Registers: read and written by cell or as a whole."""
+
+from collections.abc import Iterator
+
+from finsy.proto import p4d, p4i, p4r, p4t
+
+from grasp.targets.v1model.engine import Engine
+
+from .errors import invalid_argument
+from .indices import indices
+from .p4data import make_codec
+
+
+class Register:
+    """One register array."""
+
+    def __init__(self, info: p4i.Register, types: p4t.P4TypeInfo, engine: Engine) -> None:
+        self.info, self.engine, self.name = info, engine, info.preamble.name
+        self.size = engine.registers[self.name].size
+        self._codec = make_codec(info.type_spec, types, f"register {self.name}")
+
+    def write(self, message: p4r.RegisterEntry) -> None:
+        """Set one cell, or all if the message has no index."""
+        if not message.HasField("data"):
+            raise invalid_argument(f"{self.name}: there is no data to write")
+        (value,) = self._codec.decode(message.data, self.name)
+        if not message.HasField("index"):
+            self.engine.fill_register(self.name, value)
+            return
+        (cell,) = indices(message.index, self.size, self.name)
+        self.engine.write_register(self.name, cell, value)
+
+    def read(self, message: p4r.RegisterEntry) -> Iterator[p4r.RegisterEntry]:
+        """One cell, or all."""
+        if message.HasField("index"):
+            (cell,) = indices(message.index, self.size, self.name)
+            yield self._message(cell, self.engine.read_register(self.name, cell))
+            return
+        for cell, value in enumerate(self.engine.read_registers(self.name)):
+            yield self._message(cell, value)
+
+    def _message(self, cell: int, value: int) -> p4r.RegisterEntry:
+        data: p4d.P4Data = self._codec.encode(iter((value,)))
+        return p4r.RegisterEntry(register_id=self.info.preamble.id, index=p4r.Index(index=cell), data=data)
+
+    def snapshot(self) -> Iterator[p4r.RegisterEntry]:
+        """The cells that are not 0."""
+        for cell, value in enumerate(self.engine.read_registers(self.name)):
+            if value:
+                yield self._message(cell, value)

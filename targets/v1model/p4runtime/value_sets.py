@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parser value sets."""
+
+from finsy.proto import p4i, p4r
+
+from grasp.targets.v1model.engine import Engine
+from grasp.targets.v1model.objects import Key
+
+from . import matches
+from .errors import already_exists, resource_exhausted
+
+
+class ValueSet:
+    """The members of one parser value set."""
+
+    def __init__(self, info: p4i.ValueSet, engine: Engine) -> None:
+        self.info, self.engine, self.name = info, engine, info.preamble.name
+        self.fields = list(info.match)
+        self._members: list[Key] = []
+
+    def write(self, message: p4r.ValueSetEntry) -> None:
+        """Replace the members."""
+        members = [matches.decode(member.match, self.fields, self.name) for member in message.members]
+        if len(members) > self.info.size:
+            raise resource_exhausted(
+                f"{self.name}: {len(members)} members are above its size {self.info.size}"
+            )
+        if len(set(members)) != len(members):
+            raise already_exists(f"{self.name}: a member is given twice")
+        self.engine.set_value_set(self.name, members)
+        self._members = members
+
+    def read(self) -> p4r.ValueSetEntry:
+        """The members."""
+        members = [p4r.ValueSetMember(match=matches.encode(key, self.fields)) for key in self._members]
+        return p4r.ValueSetEntry(value_set_id=self.info.preamble.id, members=members)
