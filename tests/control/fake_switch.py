@@ -16,7 +16,7 @@ from finsy.proto import U128, p4r, p4r_grpc, rpc_code, rpc_status
 OK = fy.GRPCStatusCode.OK
 TRANSMIT, INJECT, SET_FORECAST, SET_DRAIN, READ_SITE = 1, 2, 3, 4, 5
 AGENT, DISCOVERY, OVERFLOW, ANSWER = 1, 2, 3, 4
-KNOWN, DRAINED, ALIVE, LOCAL = 1, 2, 4, 8
+KNOWN, DRAINED, ALIVE, LOCAL, AUTHORITATIVE = 1, 2, 4, 8, 16
 
 
 @dataclass
@@ -43,6 +43,7 @@ class FakeSwitch(p4r_grpc.P4RuntimeServicer):
         self.changed = asyncio.Condition()
         self.port = 0
         self.lose_answers = 0  # so many answers will not reach the controller
+        self.refuse = False  # every write
         self._server: grpc.aio.Server | None = None
         self._highest = 0
         self._forget()
@@ -164,7 +165,7 @@ class FakeSwitch(p4r_grpc.P4RuntimeServicer):
         if out["operation"] != READ_SITE and not local:
             status = 2
         elif out["operation"] == SET_FORECAST:
-            known = site.flags & KNOWN
+            known = site.flags & AUTHORITATIVE
             if known and out["epoch"] < site.epoch:
                 status = 1
             elif known and out["epoch"] == site.epoch:
@@ -172,7 +173,7 @@ class FakeSwitch(p4r_grpc.P4RuntimeServicer):
                 site.budget = budget
             else:
                 site.headroom = budget - _signed(out["spent"])
-                site.epoch, site.budget, site.flags = out["epoch"], budget, site.flags | KNOWN
+                site.epoch, site.budget, site.flags = out["epoch"], budget, site.flags | KNOWN | AUTHORITATIVE
         elif out["operation"] == SET_DRAIN:
             site.flags = site.flags | DRAINED if out["flags"] & 1 else site.flags & ~DRAINED
         if self.lose_answers:
@@ -263,7 +264,7 @@ class FakeSwitch(p4r_grpc.P4RuntimeServicer):
     async def Write(self, request, context):  # noqa: N802
         await self._refuse_others(request, context)
         for update in request.updates:
-            if not self._apply(update):
+            if self.refuse or not self._apply(update):
                 await context.abort(grpc.StatusCode.UNKNOWN, f"refused {update}")
             self.writes.append(update)
         await self._note()
