@@ -157,7 +157,7 @@ def _column(
     if wrong.any():
         row = int(wrong.argmax())
         raise UserError(
-            f"{path}, line {row + _FIRST_ROW}: {name} is {column.iloc[row]!r}, "
+            f"{path}, line {row + _FIRST_ROW}: {name} is {str(column.iloc[row])!r}, "
             f"not a number from {limits[0]} to {limits[1]}"
         )
     return values, missing
