@@ -23,7 +23,7 @@ control Flowlet(in headers_t hdr, inout metadata_t meta) {
              FLOWLETS);
         flowlet_time.read(last, slot);
         flowlet_hop.read(hop, slot);
-        if (hop[23:16] != meta.site || meta.now - last > meta.parameters.flowlet_gap) {
+        if (last == 0 || hop[23:16] != meta.site || meta.now - last > meta.parameters.flowlet_gap) {
             hop = meta.site ++ meta.state.next_hop;
             flowlet_hop.write(slot, hop);
         }
