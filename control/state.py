@@ -47,7 +47,7 @@ TABLES: Mapping[str, Table] = MappingProxyType(
             ("protocol", "port"),
             {"set_site_service": ("service", "address", "port", "energy", "timeout")},
         ),
-        "pinned": Table(("service", "client", "port"), {"pin": ("site",)}),
+        "pinned": Table(("service", "client", "client_port"), {"pin": ("site",)}),
         "routes": Table(("destination",), {"forward": ("port",), "deliver": ("port", "mac")}),
         "parameters": Table((), {"set_parameters": ("expiry", "linger", "flowlet_gap", "gateway")}),
     }
