@@ -88,9 +88,7 @@ class Store:
         """Return everything."""
         with self._errors():
             return Saved(
-                sessions=tuple(
-                    Session(*row[:2], Port(*row[2:4]), *row[4:]) for row in self._rows("sessions")
-                ),
+                sessions=tuple(_session(*row) for row in self._rows("sessions")),
                 forecasts=tuple(Forecast(*row) for row in self._rows("forecasts")),
                 headrooms=tuple(Headroom(*row) for row in self._rows("headrooms")),
                 drained=tuple(site for (site,) in self._rows("drained")),
@@ -217,3 +215,16 @@ class Store:
             raise UserError(f"{self._path}: the controller's store cannot be used: {error}") from None
         except sqlite3.DatabaseError as error:
             raise UserError(f"{self._path}: is damaged ({error}); move it away to start anew") from None
+
+
+def _session(
+    site: int,
+    name: str,
+    switch: str,
+    port: int,
+    agent: bytes,
+    controller: bytes,
+    registered: int,
+    sequence: int,
+) -> Session:
+    return Session(site, name, Port(switch, port), agent, controller, registered, sequence)
