@@ -11,6 +11,8 @@ from finsy import p4entity
 
 from grasp.control.state import TABLES, Changes, Entry, Key, Prefix, SwitchState
 
+Writable = fy.P4TableEntry | fy.P4MulticastGroupEntry
+
 
 def to_table_entry(entry: Entry, schema: fy.P4Schema) -> fy.P4TableEntry:
     """Return an entry for writing."""
@@ -43,7 +45,7 @@ def from_table_entry(entry: fy.P4TableEntry, schema: fy.P4Schema) -> Entry:
 
 def table_key(entry: fy.P4TableEntry, schema: fy.P4Schema) -> Key:
     """Return table and match of an entry, by which the core knows it."""
-    match = entry.match or {}
+    match = entry.match or fy.Match()
     fields = schema.tables[entry.table_id].match_fields
     return entry.table_id, tuple(_value(match[field.alias]) for field in fields)
 
@@ -72,9 +74,7 @@ def to_state(found: Iterable[p4entity.P4Entity], schema: fy.P4Schema) -> SwitchS
     state = SwitchState()
     for entity in found:
         if isinstance(entity, fy.P4MulticastGroupEntry):
-            ports = frozenset(
-                replica if isinstance(replica, int) else replica.port for replica in entity.replicas
-            )
+            ports = frozenset(_port(replica) for replica in entity.replicas)
             state.groups[entity.multicast_group_id] = ports
         elif isinstance(entity, fy.P4TableEntry) and entity.table_id in TABLES and entity.action is not None:
             entry = from_table_entry(entity, schema)
@@ -82,7 +82,16 @@ def to_state(found: Iterable[p4entity.P4Entity], schema: fy.P4Schema) -> SwitchS
     return state
 
 
-def to_updates(changes: Changes, before: SwitchState, schema: fy.P4Schema) -> Iterator[p4entity.P4Entity]:
+def _port(replica: int | tuple[int, int] | p4entity.P4Replica) -> int:
+    """Return a replica's port; finsy reads one with an instance as a pair."""
+    match replica:
+        case int(port) | (int(port), _):
+            return port
+        case p4entity.P4Replica(port=port):
+            return port
+
+
+def to_updates(changes: Changes, before: SwitchState, schema: fy.P4Schema) -> Iterator[Writable]:
     """Yield the writes of a set of changes, in the core's order; `before` tells which groups exist."""
     for entry in changes.insert:
         yield +to_table_entry(entry, schema)

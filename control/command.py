@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run the P4Runtime controller, or ask a running one.
+
+grasp controller --config FILE                 run until interrupted or terminated
+grasp controller --config FILE status          what it knows: switches, sites, links
+grasp controller --config FILE drain SITE      no new jobs to a site; its connections stay
+grasp controller --config FILE undrain SITE    new jobs again
+
+A running controller is asked through the socket that `admin` in the configuration names.
+"""
+
+import argparse
+import json
+import logging
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from grasp import UserError
+
+if TYPE_CHECKING:
+    from grasp.control.config import Config
+
+HELP = "run the P4Runtime controller, or ask a running one"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("--config", type=Path, required=True, metavar="FILE", help="TOML configuration")
+    parser.add_argument(
+        "--events",
+        type=Path,
+        metavar="FILE",
+        help="append what happens as lines of JSON (default: from the configuration)",
+    )
+    parser.add_argument(
+        "--log-level",
+        choices=("debug", "info", "warning", "error"),
+        default="info",
+        help="default: %(default)s",
+    )
+    requests = parser.add_subparsers(
+        dest="request", metavar="REQUEST", title="requests to a running controller"
+    )
+    requests.add_parser("status", help="print what it knows as JSON")
+    drain = requests.add_parser("drain", help="give a site no new jobs")
+    undrain = requests.add_parser("undrain", help="give a site new jobs again")
+    for request in (drain, undrain):
+        request.add_argument("site", help="name of the site")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the controller, or send the request."""
+    from grasp.control.config import load
+
+    config = load(args.config)
+    if args.request is None:
+        return _serve(config, args)
+    return _ask(config, args)
+
+
+def _ask(config: "Config", args: argparse.Namespace) -> int:
+    from grasp.control.admin import ask
+
+    if config.admin is None:
+        raise UserError(
+            f"{config.source}: controller.admin: a running controller is asked there; name a socket"
+        )
+    fields = {} if args.request == "status" else {"site": args.site}
+    answer = ask(config.admin, command=args.request, **fields)
+    print(answer if isinstance(answer, str) else json.dumps(answer, indent=2))
+    return 0
+
+
+def _serve(config: "Config", args: argparse.Namespace) -> int:
+    import asyncio
+
+    from grasp.control.p4runtime.main import serve
+
+    logging.basicConfig(
+        level=args.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
+    asyncio.run(serve(config, args.events or config.events))
+    return 0
