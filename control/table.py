@@ -126,8 +126,8 @@ class Table:
         return raw
 
     def path(self, key: str) -> Path:
-        """Return a path; a relative one starts at the file's folder."""
-        return Path(self.source).parent / self.text(key)
+        """Return an absolute path; in the file, a relative one starts at the file's folder."""
+        return (Path(self.source).parent / self.text(key)).absolute()
 
     def secret(self, key: str, value: str | None = None) -> bytes:
         """Return a secret written in hexadecimal digits; `value` when it was read from a file."""
