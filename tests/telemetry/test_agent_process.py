@@ -7,6 +7,7 @@ import shutil
 import statistics
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -32,10 +33,12 @@ def test_agent_on_a_link(tmp_path: Path) -> None:
     assert seen["energies_right"]
     assert seen["epochs_ahead"] == [0, 1]
     assert len(seen["sequences"]) > 20
-    assert all(
-        later > earlier for earlier, later in zip(seen["sequences"], seen["sequences"][1:], strict=False)
-    )
+    assert all(later > earlier for earlier, later in pairwise(seen["sequences"]))
     assert seen["load"] >= 30
-    assert statistics.median(seen["beats"]) == pytest.approx(0.02, abs=0.002)
-    assert sum(seen["beats"]) == pytest.approx(0.02 * len(seen["beats"]), rel=0.05)  # no drift
+    # On a grid of 20 ms that does not drift; a busy machine may be late for one or the other.
+    steps = [(beat - seen["beats"][0]) / 0.02 for beat in seen["beats"]]
+    assert statistics.median(abs(step - round(step)) for step in steps) < 0.2
+    assert statistics.median(later - earlier for earlier, later in pairwise(steps)) == pytest.approx(
+        1, abs=0.2
+    )
     assert seen["beats_after_link_came_back"] >= 10
