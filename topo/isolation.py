@@ -66,9 +66,8 @@ def _check() -> None:
         raise UserError("a run builds its own network and needs root: start it with sudo")
     missing = {name: package for name, package in _PROGRAMS.items() if shutil.which(name) is None}
     if missing:
-        raise UserError(
-            f"not on PATH: {', '.join(missing)}; install {' '.join(sorted(set(missing.values())))}"
-        )
+        packages = " ".join(sorted(set(missing.values())))
+        raise UserError(f"not on PATH: {', '.join(missing)}; on Debian: apt-get install {packages}")
 
 
 def _supervise(child: int) -> int:

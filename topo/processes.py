@@ -4,7 +4,7 @@
 import asyncio
 import contextlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,22 +12,23 @@ _LINE_LIMIT = 1 << 20
 
 
 class RunError(Exception):
-    """A part of the run failed; its one-line text names the part and its log."""
+    """A part of the run failed; its one-line text names the part and where to read more."""
 
 
 class Program:
-    """A running program that writes lines of JSON (or of text) on its standard output."""
+    """A running program. The lines that it writes on standard output go to `receive`, or wait for `line`."""
 
     def __init__(self, name: str, process: asyncio.subprocess.Process, log: Path) -> None:
         self.name = name
         self.log = log
-        self.expected_to_end = False
+        self.pid = process.pid
+        self.receive: Callable[[str], None] | None = None
         self._process = process
+        self._lines: asyncio.Queue[str | None] = asyncio.Queue()
+        self._may_end = False
 
     @classmethod
-    async def start(
-        cls, name: str, command: Sequence[str], logs: Path, environment: Mapping[str, str] | None = None
-    ) -> "Program":
+    async def start(cls, name: str, command: Sequence[str], logs: Path) -> "Program":
         """Start a program; what it writes on standard error is appended to `logs`/`name`.log."""
         log = logs / f"{name}.log"
         with log.open("ab") as errors:
@@ -38,51 +39,46 @@ class Program:
                 stderr=errors,
                 start_new_session=True,
                 limit=_LINE_LIMIT,
-                env=environment,
             )
         return cls(name, process, log)
 
-    @property
-    def pid(self) -> int:
-        """Process id."""
-        return self._process.pid
+    async def watch(self) -> None:
+        """Take the program's lines in until it ends; RunError if nobody wanted it to."""
+        assert self._process.stdout is not None
+        while line := await self._process.stdout.readline():
+            text = line.decode(errors="replace").rstrip("\n")
+            if self.receive is not None:
+                self.receive(text)
+            else:
+                self._lines.put_nowait(text)
+        self._lines.put_nowait(None)
+        status = await self._process.wait()
+        if not self._may_end:
+            raise RunError(f"{self.name} ended with status {status}: {self._last_words()} (see {self.log})")
 
     async def line(self) -> str:
         """Return the next line of standard output; RunError when there will be none."""
-        assert self._process.stdout is not None
-        line = await self._process.stdout.readline()
-        if not line:
-            await self._process.wait()
-            raise RunError(self.obituary())
-        return line.decode().rstrip("\n")
-
-    async def message(self) -> Any:
-        """Return the next line of standard output, taken as JSON."""
-        return json.loads(await self.line())
-
-    async def read(self, receive: Callable[[Any], None]) -> None:
-        """Hand every further line, taken as JSON, to `receive`, until the program ends."""
-        with contextlib.suppress(RunError):
-            while True:
-                receive(await self.message())
-        if not self.expected_to_end:
-            raise RunError(self.obituary())
+        line = await self._lines.get()
+        if line is None:
+            self._lines.put_nowait(None)
+            raise RunError(f"{self.name} ended: {self._last_words()} (see {self.log})")
+        return line
 
     async def tell(self, *messages: object) -> None:
         """Write each message as a line of JSON to the program's standard input."""
         assert self._process.stdin is not None
         self._process.stdin.write("".join(json.dumps(message) + "\n" for message in messages).encode())
-        with contextlib.suppress(ConnectionError):  # it has ended: whoever reads from it says so
+        with contextlib.suppress(ConnectionError):  # it has ended: whoever watches it says so
             await self._process.stdin.drain()
 
     async def ask(self, message: object) -> Any:
         """Tell, and return the answer."""
         await self.tell(message)
-        return await self.message()
+        return json.loads(await self.line())
 
     async def end(self, patience: float = 5.0) -> int:
         """Ask the program to end (SIGTERM), insist after `patience` seconds, and return its status."""
-        self.expected_to_end = True
+        self._may_end = True
         with contextlib.suppress(ProcessLookupError):
             self._process.terminate()
         try:
@@ -93,19 +89,11 @@ class Program:
 
     async def kill(self) -> int:
         """Kill the program (SIGKILL) and return its status."""
-        self.expected_to_end = True
+        self._may_end = True
         with contextlib.suppress(ProcessLookupError):
             self._process.kill()
         return await self._process.wait()
 
-    async def close(self) -> None:
-        """Close the program's standard input."""
-        self.expected_to_end = True
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-
-    def obituary(self) -> str:
-        """One line that says how the program ended and what it said last."""
-        lines = self.log.read_text(errors="replace").split("\n")
-        last = next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")
-        return f"{self.name} ended with status {self._process.returncode}: {last} (see {self.log})"
+    def _last_words(self) -> str:
+        lines = self.log.read_text(errors="replace").splitlines()
+        return next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")

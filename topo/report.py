@@ -108,6 +108,17 @@ def write(report: Report, path: Path) -> None:
     path.write_text(json.dumps(report, indent=1) + "\n")
 
 
+def jobs_table(outcomes: Sequence[Outcome]) -> str:
+    """Every job as a line of CSV; `opened` and `closed` are seconds of CLOCK_MONOTONIC."""
+    lines = ["hour,job,sites,connect_us,opened,closed,error"]
+    for job in sorted(outcomes, key=lambda outcome: outcome.job):
+        sites = " ".join(map(str, job.sites))
+        connect = "" if job.connect_us is None else job.connect_us
+        error = job.error or ""
+        lines.append(f"{job.hour},{job.job},{sites},{connect},{job.opened:.6f},{job.closed:.6f},{error}")
+    return "\n".join(lines) + "\n"
+
+
 def _ratio(counts: FloatArray | IntArray, energy: FloatArray, k: float) -> float | None:
     """Green ratio, or None when not one job was served."""
     return round(float(green_ratio(counts, energy, k)), 6) if counts.sum() else None

@@ -10,6 +10,7 @@ both JSON, and ends when standard input has ended and every job has. One light p
 import asyncio
 import contextlib
 import json
+import os
 import socket
 import struct
 import sys
@@ -73,7 +74,7 @@ async def perform(order: Order) -> Outcome:
         except TimeoutError:
             error = "timeout"
         except OSError as reason:
-            error = reason.strerror or type(reason).__name__
+            error = os.strerror(reason.errno) if reason.errno else str(reason.strerror)
     return Outcome(order.hour, order.job, sites, connect_us, opened, time.monotonic(), error)
 
 

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Emulate a network and let its switches spread jobs over sites by their green energy.
+
+Three switches, nine sites and six clients, in network namespaces that end with the run (needs root). The
+results folder gets report.json, plots, logs and index.html, a page that shows all of it.
+
+  grasp run                                      a synthetic June 21, 24 hours of 3 s
+  grasp run --energy tmy3:weather --hours 6 --start-hour 9
+  grasp run --scheduler round-robin --json > report.json
+"""
+
+import argparse
+import math
+import re
+from dataclasses import fields
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from grasp import UserError
+
+if TYPE_CHECKING:
+    from grasp.topo.report import Settings
+
+HELP = "emulate a network and spread jobs over its sites by their green energy"
+
+_HIDDEN = (Path("/run"), Path("/proc"), Path("/sys"))  # a run sees its own there
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    what = parser.add_argument_group("what runs")
+    what.add_argument("--target", choices=("v1model", "bmv2"), default="v1model", help="(default: v1model)")
+    what.add_argument(
+        "--scheduler", choices=("green", "round-robin"), default="green", help="(default: green)"
+    )
+    energy = parser.add_argument_group("energy")
+    energy.add_argument(
+        "--energy", default="synthetic", metavar="SOURCE", help="synthetic (default) or tmy3:DIR"
+    )
+    energy.add_argument(
+        "--model", choices=("grasp2018", "pvwatts"), default="grasp2018", help="(default: grasp2018)"
+    )
+    energy.add_argument("--alignment", choices=("utc", "published"), default="utc", help="(default: utc)")
+    energy.add_argument("--date", default="06-21", metavar="MM-DD", help="first day (default: 06-21)")
+    energy.add_argument(
+        "--start-hour", type=int, default=0, metavar="H", help="first hour of the day, UTC-5 (default: 0)"
+    )
+    load = parser.add_argument_group("time and load")
+    load.add_argument("--hours", type=int, default=24, metavar="N", help="(default: 24)")
+    load.add_argument(
+        "--seconds-per-hour", type=float, default=3.0, metavar="S", help="an hour's length (default: 3)"
+    )
+    load.add_argument("--jobs-per-hour", type=int, default=180, metavar="N", help="(default: 180)")
+    load.add_argument("--job-energy", type=float, default=200.0, metavar="WH", help="(default: 200)")
+    load.add_argument("--seed", type=int, default=0, help="of the synthetic year and the jobs (default: 0)")
+    output = parser.add_argument_group("output")
+    output.add_argument(
+        "--out", type=Path, metavar="DIR", help="results folder, new or empty (default: results/<time>-...)"
+    )
+    output.add_argument("--json", action="store_true", help="print report.json on standard output")
+    output.add_argument("--pcap", action="store_true", help="keep every switch port's packets in pcap/")
+    output.add_argument(
+        "--log-level",
+        choices=("debug", "info", "warning"),
+        default="info",
+        help="(default: info)",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run, report, and return the exit status."""
+    from grasp.topo.report import Settings
+
+    settings = Settings(**{field.name: getattr(args, field.name) for field in fields(Settings)})
+    check(settings)
+    from grasp.topo.isolation import enter
+
+    enter()
+    return _run_inside(settings, args)
+
+
+def check(settings: "Settings") -> None:
+    """Raise a UserError that names the option for values that make no run."""
+    for option, value, least, most in (
+        ("--start-hour", settings.start_hour, 0, 23),
+        ("--hours", settings.hours, 1, 8760),
+        ("--seconds-per-hour", settings.seconds_per_hour, 0.5, 3600),
+        ("--jobs-per-hour", settings.jobs_per_hour, 1, 1_000_000),
+        ("--job-energy", settings.job_energy, 0.001, (2**32 - 1) / 1000),
+        ("--seed", settings.seed, 0, 2**32 - 1),
+    ):
+        if not (math.isfinite(value) and least <= value <= most):
+            raise UserError(f"{option} {value:g}: must be between {least:g} and {most:g}")
+    if not re.fullmatch(r"\d\d-\d\d", settings.date):
+        raise UserError(f"--date {settings.date}: must be month and day, such as 06-21")
+
+
+def results_folder(wish: Path | None, settings: "Settings") -> Path:
+    """Make the results folder and return it; what is in a folder already is never written over."""
+    source = settings.energy.partition(":")[0]
+    name = f"{datetime.now():%Y-%m-%d-%H%M%S}-{settings.scheduler}-{source}-{settings.target}"
+    folder = (wish or Path("results") / name).absolute()
+    if any(folder.resolve().is_relative_to(hidden) for hidden in _HIDDEN):
+        raise UserError(f"--out {folder}: cannot be below {' or '.join(map(str, _HIDDEN))}")
+    try:
+        folder.mkdir(parents=True, exist_ok=wish is not None)
+        if any(folder.iterdir()):
+            raise UserError(f"--out {folder}: is not empty; name a new folder, or remove it first")
+    except OSError as error:
+        raise UserError(f"results folder {folder}: {error.strerror}; name another with --out") from None
+    return folder
+
+
+def _run_inside(settings: "Settings", args: argparse.Namespace) -> int:
+    import asyncio
+    import sys
+
+    from grasp.targets.interface import target
+
+    from grasp.telemetry.energy.sources import parse_energy
+    from grasp.topo import page, plots, report
+    from grasp.topo.emulation import Recording
+    from grasp.topo.experiment import measure
+    from grasp.topo.processes import RunError
+    from grasp.topo.ring import Ring
+    from grasp.topo.terminal import Progression, show_summary
+
+    year = parse_energy(settings.energy, settings.model, settings.alignment, settings.seed)
+    day = year.day(settings.date, settings.start_hour, settings.hours)
+    topology = Ring(year.sites)
+    switches = target(settings.target)
+    folder = results_folder(args.out, settings)
+    recording = Recording(folder, args.pcap, args.log_level)
+    try:
+        with Progression(settings, day.wh) as progression:
+            seen = asyncio.run(measure(settings, topology, switches, day, recording, progression))
+            progression.phase("drawing")
+            (folder / "jobs.csv").write_text(report.jobs_table(seen.outcomes))
+            result = report.build(settings, seen)
+            report.write(result, folder / "report.json")
+            connect = [job.connect_us for job in seen.outcomes if job.connect_us is not None]
+            figures = plots.draw_all(result, topology, connect, folder / "plots")
+            page.write_page(result, figures, folder / "index.html")
+    except RunError as error:
+        print(f"grasp: {error}", file=sys.stderr)
+        return 1
+    show_summary(result, str(folder))
+    if args.json:
+        print((folder / "report.json").read_text(), end="")
+    return 0
