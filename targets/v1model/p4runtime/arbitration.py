@@ -1,24 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which controller is in charge: one primary per role, the stream with the highest election id ever seen."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from __future__ import annotations
+
+import asyncio
 
 from finsy.proto import U128, p4r, rpc_code, rpc_status
 
 from .errors import failed_precondition, invalid_argument, not_found, permission_denied, resource_exhausted
-from .roles import FULL_ACCESS, Access, parse_config
+from .roles import FULL_ACCESS, parse_config
 
 MAX_CONTROLLERS = 64  # streams per role
+MAX_WAITING = 4096  # messages for a controller that does not read; further notifications are dropped
 
 
-@dataclass(eq=False)
 class Controller:
-    """A stream that may have introduced itself; `send` queues a message for it."""
+    """A stream that may have introduced itself, and what waits to be sent on it (None: its end)."""
 
-    send: Callable[[p4r.StreamMessageResponse], None]
-    role: "Role | None" = None
-    election_id: int | None = None
+    def __init__(self) -> None:
+        self.outbox: asyncio.Queue[p4r.StreamMessageResponse | None] = asyncio.Queue()
+        self.gone = asyncio.Event()
+        self.role: Role | None = None
+        self.election_id: int | None = None
+
+    def send(self, message: p4r.StreamMessageResponse) -> None:
+        """Queue a message that the controller has to get."""
+        self.outbox.put_nowait(message)
+
+    def notify(self, message: p4r.StreamMessageResponse) -> None:
+        """Queue a message unless too many wait already."""
+        if self.outbox.qsize() < MAX_WAITING:
+            self.outbox.put_nowait(message)
 
     @property
     def is_primary(self) -> bool:
@@ -26,17 +38,16 @@ class Controller:
         return self.role is not None and self.role.primary is self
 
 
-@dataclass(eq=False)
 class Role:
     """The controllers of one role, and what that role may do."""
 
-    name: str
-    message: p4r.Role = field(default_factory=p4r.Role)  # as the last primary sent it
-    access: Access = FULL_ACCESS
-    highest: int | None = None
-    controllers: list[Controller] = field(default_factory=list)
-
-    primary: Controller | None = None
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.message = p4r.Role()  # as the last primary sent it
+        self.access = FULL_ACCESS
+        self.highest: int | None = None
+        self.controllers: list[Controller] = []
+        self.primary: Controller | None = None
 
     def holder(self, election_id: int | None) -> Controller | None:
         """The live controller that uses an election id."""
@@ -57,8 +68,7 @@ class Arbitration:
         role = self._check(controller, message)
         access = parse_config(message.role)
         election_id = _election_id(message)
-        holder = role.holder(election_id)
-        if holder is not None and holder is not controller:
+        if self.holder(controller, message) is not None:
             raise invalid_argument(f"election id {election_id} is used by another controller")
         if controller.role is None:
             if len(role.controllers) >= MAX_CONTROLLERS:
@@ -76,6 +86,12 @@ class Arbitration:
             self._notify_all(role)
         else:
             self._notify(role, controller)
+
+    def holder(self, controller: Controller, message: p4r.MasterArbitrationUpdate) -> Controller | None:
+        """Another live controller of the same role that has the message's election id."""
+        role = self.roles.get(message.role.name)
+        holder = None if role is None else role.holder(_election_id(message))
+        return None if holder is controller else holder
 
     def _check(self, controller: Controller, message: p4r.MasterArbitrationUpdate) -> Role:
         """The role the message is about, if the stream may speak for it."""
@@ -98,6 +114,7 @@ class Arbitration:
             return
         role.controllers.remove(controller)
         controller.role = None
+        controller.gone.set()
         if role.primary is controller:
             role.primary = None
             self._notify_all(role)

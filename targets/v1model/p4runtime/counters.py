@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Indirect counters, and how a counter's value looks in messages."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from finsy.proto import p4i, p4r
@@ -8,6 +10,7 @@ from finsy.proto import p4i, p4r
 from grasp.targets.v1model.engine import Engine
 from grasp.targets.v1model.objects import Counts
 
+from .entities import modify_only
 from .errors import invalid_argument
 from .indices import indices
 
@@ -36,8 +39,9 @@ class Counter:
         self.info, self.engine, self.name = info, engine, info.preamble.name
         self.size = engine.counters[self.name].size
 
-    def write(self, message: p4r.CounterEntry) -> None:
+    def write(self, kind: p4r.Update.Type.ValueType, message: p4r.CounterEntry) -> None:
         """Set one cell, or all if the message has no index; a message without data changes nothing."""
+        modify_only(kind, self.name)
         index = message.index if message.HasField("index") else None
         cells = indices(index, self.size, self.name)
         if message.HasField("data"):
@@ -60,9 +64,3 @@ class Counter:
             index=p4r.Index(index=cell),
             data=counts_message(counts, self.info.spec),
         )
-
-    def snapshot(self) -> Iterator[p4r.CounterEntry]:
-        """The cells that have counted something."""
-        for cell, counts in enumerate(self.engine.read_counters(self.name)):
-            if counts != Counts():
-                yield self._message(cell, counts)

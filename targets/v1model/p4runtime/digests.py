@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 
 from finsy.proto import p4i, p4r, p4t
 
@@ -45,6 +46,13 @@ class Digest:
         )
         self.config = p4r.DigestEntry()
         self.config.CopyFrom(message)
+
+    def read(self, message: p4r.DigestEntry) -> Iterator[p4r.DigestEntry]:
+        """The configuration; reading a digest by its id that has none is refused, as BMv2 does."""
+        if self.config is not None:
+            yield self.config
+        elif message.digest_id:
+            raise not_found(f"digest {self.name} is not configured")
 
     def acknowledge(self, list_id: int) -> None:
         """Let samples of a list be sent again."""

@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Direct counters and meters: what a table keeps for each of its entries."""
 
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 from finsy.proto import p4i, p4r
 
 from grasp.targets.v1model.engine import Engine
@@ -8,7 +13,11 @@ from grasp.targets.v1model.objects import Key
 
 from . import meters
 from .counters import counts_message, read_counts
+from .entities import modify_only
 from .errors import invalid_argument, unimplemented
+
+if TYPE_CHECKING:
+    from .tables import Table
 
 
 class Resources:
@@ -90,3 +99,45 @@ class Resources:
         """An entry's meter; None if it is always green."""
         rates = self.engine.entry(self.table, *place).rates
         return None if rates is None else meters.encode(rates)
+
+
+class DirectCounter:
+    """The DirectCounterEntry messages of one table."""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+
+    def write(self, kind: p4r.Update.Type.ValueType, message: p4r.DirectCounterEntry) -> None:
+        """Set the counter of an entry; a message without data changes nothing."""
+        modify_only(kind, f"the direct counter of {self.table.name}")
+        place = self.table.find(message.table_entry)
+        if message.HasField("data"):
+            self.table.resources.write_counter(place, message.data)
+
+    def read(self, message: p4r.DirectCounterEntry) -> Iterator[p4r.DirectCounterEntry]:
+        """The counter of the entry that the request names, or of every entry if it names none."""
+        for place in self.table.find_all(message.table_entry):
+            yield p4r.DirectCounterEntry(
+                table_entry=self.table.key_message(place), data=self.table.resources.counter_data(place)
+            )
+
+
+class DirectMeter:
+    """The DirectMeterEntry messages of one table."""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+
+    def write(self, kind: p4r.Update.Type.ValueType, message: p4r.DirectMeterEntry) -> None:
+        """Configure the meter of an entry; no configuration means always green."""
+        modify_only(kind, f"the direct meter of {self.table.name}")
+        meters.refuse_counters(message, self.table.name)
+        place = self.table.find(message.table_entry)
+        self.table.resources.write_meter(place, message.config if message.HasField("config") else None)
+
+    def read(self, message: p4r.DirectMeterEntry) -> Iterator[p4r.DirectMeterEntry]:
+        """The meter of the entry that the request names, or of every entry if it names none."""
+        meters.refuse_counters(message, self.table.name)
+        for place in self.table.find_all(message.table_entry):
+            config = self.table.resources.meter_config(place)
+            yield p4r.DirectMeterEntry(table_entry=self.table.key_message(place), config=config)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Indirect meters, and how a meter's configuration looks in messages."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from finsy.proto import p4i, p4r
@@ -8,6 +10,7 @@ from finsy.proto import p4i, p4r
 from grasp.targets.v1model.engine import Engine
 from grasp.targets.v1model.objects import Rates
 
+from .entities import modify_only
 from .errors import invalid_argument, unimplemented
 from .indices import indices
 
@@ -34,6 +37,12 @@ def encode(rates: Rates) -> p4r.MeterConfig:
     return p4r.MeterConfig(cir=rates.cir, cburst=rates.cburst, pir=rates.pir, pburst=rates.pburst)
 
 
+def refuse_counters(message: p4r.MeterEntry | p4r.DirectMeterEntry, what: str) -> None:
+    """v1model's meters do not count what they colour."""
+    if message.HasField("counter_data"):
+        raise unimplemented(f"{what}: meters do not count packets per colour")
+
+
 class Meter:
     """One indirect meter."""
 
@@ -41,10 +50,10 @@ class Meter:
         self.info, self.engine, self.name = info, engine, info.preamble.name
         self.size = engine.meters[self.name].size
 
-    def write(self, message: p4r.MeterEntry) -> None:
+    def write(self, kind: p4r.Update.Type.ValueType, message: p4r.MeterEntry) -> None:
         """Configure one cell, or all if the message has no index; no configuration means always green."""
-        if message.HasField("counter_data"):
-            raise unimplemented(f"{self.name}: meters do not count packets per colour")
+        modify_only(kind, self.name)
+        refuse_counters(message, self.name)
         index = message.index if message.HasField("index") else None
         cells = indices(index, self.size, self.name)
         rates = decode(message.config, self.info.spec, self.name) if message.HasField("config") else None
@@ -53,8 +62,7 @@ class Meter:
 
     def read(self, message: p4r.MeterEntry) -> Iterator[p4r.MeterEntry]:
         """One cell, or all."""
-        if message.HasField("counter_data"):
-            raise unimplemented(f"{self.name}: meters do not count packets per colour")
+        refuse_counters(message, self.name)
         if message.HasField("index"):
             (cell,) = indices(message.index, self.size, self.name)
             yield self._message(cell, self.engine.read_meter(self.name, cell))
@@ -68,9 +76,3 @@ class Meter:
             index=p4r.Index(index=cell),
             config=None if rates is None else encode(rates),
         )
-
-    def snapshot(self) -> Iterator[p4r.MeterEntry]:
-        """The cells that are configured."""
-        for cell, rates in enumerate(self.engine.read_meters(self.name)):
-            if rates is not None:
-                yield self._message(cell, rates)

@@ -32,10 +32,15 @@ class _Typed(Protocol):
 T = TypeVar("T", bound=_Object)
 
 
+def unknown(what: str, p4_id: int) -> P4RuntimeError:
+    """A refusal of an id that is not in the P4Info."""
+    return invalid_argument(f"the program has no {what} with id {p4_id:#010x}")
+
+
 def lookup(objects: Mapping[int, T], p4_id: int, what: str) -> T:
     """The object of an id that a client sent."""
     if p4_id not in objects:
-        raise invalid_argument(f"the program has no {what} with id {p4_id:#010x}")
+        raise unknown(what, p4_id)
     return objects[p4_id]
 
 

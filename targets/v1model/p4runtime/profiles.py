@@ -21,7 +21,7 @@ from .errors import (
     not_found,
     resource_exhausted,
     unimplemented,
-)  # fmt: skip
+)
 from .p4info import Index
 from .ports import Ports, decode_port
 
@@ -93,9 +93,9 @@ class Profile:
         self.engine.delete_member(self.name, number)
         del self.members[number]
 
-    def read_members(self, number: int) -> Iterator[p4r.ActionProfileMember]:
-        """A member, or all of them for number 0."""
-        yield from _pick(self.members, number)
+    def read_members(self, message: p4r.ActionProfileMember) -> Iterator[p4r.ActionProfileMember]:
+        """A member, or all of them for id 0."""
+        yield from _pick(self.members, message.member_id)
 
     # ---- groups
 
@@ -131,9 +131,9 @@ class Profile:
         group.CopyFrom(message)
         self.groups[number] = group
 
-    def read_groups(self, number: int) -> Iterator[p4r.ActionProfileGroup]:
-        """A group, or all of them for number 0."""
-        yield from _pick(self.groups, number)
+    def read_groups(self, message: p4r.ActionProfileGroup) -> Iterator[p4r.ActionProfileGroup]:
+        """A group, or all of them for id 0."""
+        yield from _pick(self.groups, message.group_id)
 
     def _group_members(self, message: p4r.ActionProfileGroup) -> list[_Watched]:
         watched = []
@@ -183,6 +183,10 @@ class Profile:
             for one in watched
             if one.port is None or self.ports.is_up(one.port)
         ]
+
+    def watches_ports(self) -> bool:
+        """Whether a member of a group watches a port."""
+        return any(one.port is not None for watched in self._watched.values() for one in watched)
 
     def port_changed(self, port: int) -> None:
         """Leave out, or take back, the members that watch a port which went down or came up."""

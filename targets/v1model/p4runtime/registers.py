@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Registers: read and written by cell or as a whole."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from finsy.proto import p4d, p4i, p4r, p4t
 
 from grasp.targets.v1model.engine import Engine
 
+from .entities import modify_only
 from .errors import invalid_argument
 from .indices import indices
 from .p4data import make_codec
@@ -20,8 +23,9 @@ class Register:
         self.size = engine.registers[self.name].size
         self._codec = make_codec(info.type_spec, types, f"register {self.name}")
 
-    def write(self, message: p4r.RegisterEntry) -> None:
+    def write(self, kind: p4r.Update.Type.ValueType, message: p4r.RegisterEntry) -> None:
         """Set one cell, or all if the message has no index."""
+        modify_only(kind, self.name)
         if not message.HasField("data"):
             raise invalid_argument(f"{self.name}: there is no data to write")
         (value,) = self._codec.decode(message.data, self.name)
@@ -43,9 +47,3 @@ class Register:
     def _message(self, cell: int, value: int) -> p4r.RegisterEntry:
         data: p4d.P4Data = self._codec.encode(iter((value,)))
         return p4r.RegisterEntry(register_id=self.info.preamble.id, index=p4r.Index(index=cell), data=data)
-
-    def snapshot(self) -> Iterator[p4r.RegisterEntry]:
-        """The cells that are not 0."""
-        for cell, value in enumerate(self.engine.read_registers(self.name)):
-            if value:
-                yield self._message(cell, value)

@@ -79,13 +79,6 @@ class Replication:
         else:
             raise invalid_argument("neither a multicast group nor a clone session")
 
-    def snapshot(self) -> Iterator[p4r.PacketReplicationEngineEntry]:
-        """All groups and sessions."""
-        for group in self.groups.values():
-            yield p4r.PacketReplicationEngineEntry(multicast_group_entry=group)
-        for session in self.sessions.values():
-            yield p4r.PacketReplicationEngineEntry(clone_session_entry=session)
-
 
 def _check_number(what: str, kind: p4r.Update.Type.ValueType, number: int, limit: int, exists: bool) -> None:
     if number == 0:

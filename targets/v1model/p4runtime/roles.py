@@ -22,11 +22,18 @@ class Access:
         """Whether the role may write and see an object; what has no id (replication) is open to all."""
         return self.objects is None or p4_id is None or p4_id in self.objects
 
-    def wants(self, packet: p4r.PacketIn) -> bool:
-        """Whether the role's primary gets a packet-in."""
-        if not self.packet_ins or self.packet_in_filter is None:
-            return self.packet_ins
-        return self.packet_in_filter in {(one.metadata_id, one.value) for one in packet.metadata}
+    def wants(self, message: p4r.StreamMessageResponse) -> bool:
+        """Whether the role's primary gets a notification."""
+        which = message.WhichOneof("update")
+        if which == "packet":
+            return self.packet_ins and self._passes(message.packet)
+        if which == "digest":
+            return self.covers(message.digest.digest_id)
+        return all(self.covers(entry.table_id) for entry in message.idle_timeout_notification.table_entry)
+
+    def _passes(self, packet: p4r.PacketIn) -> bool:
+        values = {(one.metadata_id, one.value) for one in packet.metadata}
+        return self.packet_in_filter is None or self.packet_in_filter in values
 
 
 FULL_ACCESS = Access()
@@ -50,29 +57,3 @@ def parse_config(role: p4r.Role) -> Access:
         packet_in_filter=(wanted.metadata_id, value) if wanted.metadata_id else None,
         pipeline=message.can_push_pipeline,
     )
-
-
-def p4_id(entity: p4r.Entity) -> int | None:
-    """The id of the P4 object that an entity belongs to; None if it has none, 0 for a wildcard read."""
-    which = entity.WhichOneof("entity")
-    if which == "table_entry":
-        return entity.table_entry.table_id
-    if which == "direct_counter_entry":
-        return entity.direct_counter_entry.table_entry.table_id
-    if which == "direct_meter_entry":
-        return entity.direct_meter_entry.table_entry.table_id
-    if which == "action_profile_member":
-        return entity.action_profile_member.action_profile_id
-    if which == "action_profile_group":
-        return entity.action_profile_group.action_profile_id
-    if which == "counter_entry":
-        return entity.counter_entry.counter_id
-    if which == "meter_entry":
-        return entity.meter_entry.meter_id
-    if which == "register_entry":
-        return entity.register_entry.register_id
-    if which == "value_set_entry":
-        return entity.value_set_entry.value_set_id
-    if which == "digest_entry":
-        return entity.digest_entry.digest_id
-    return None

@@ -12,7 +12,7 @@ from grasp.targets.v1model.engine import Engine
 from grasp.targets.v1model.objects import Call, Entry, Key, Target
 
 from . import actions, direct, matches
-from .errors import already_exists, invalid_argument, not_found, permission_denied
+from .errors import already_exists, invalid_argument, not_found, permission_denied, unimplemented
 from .p4info import Index
 from .profiles import Profile
 
@@ -42,6 +42,7 @@ class Table:
         self._has_priority = matches.needs_priority(self._fields)
         self._const_default = engine.tables[self.name].const_default
         self._default = self._initial_default()
+        self.default_changed = False  # by a controller
         self._rows: dict[_Place, _Row] = {}
         for entry in engine.entries(self.name):
             self._rows[self._place_of(entry)] = _Row(self._initial(entry), entry.target)
@@ -165,12 +166,14 @@ class Table:
         if not message.HasField("action"):
             self.engine.set_default(self.name, None)
             self._default = self._initial_default()
+            self.default_changed = False
             return
         target = self._target(message.action, default=True)
         assert isinstance(target, Call)  # the table has no profile
         self.engine.set_default(self.name, target)
         self._default = self._canonical(message, ((), 0))
         self._default.is_default_action = True
+        self.default_changed = True
 
     def _check_mutable(self, const: bool) -> None:
         if const:
@@ -214,7 +217,8 @@ class Table:
 
     def read(self, wanted: p4r.TableEntry) -> Iterator[p4r.TableEntry]:
         """The entries that a request selects, with the volatile parts that it asks for."""
-        if wanted.HasField("time_since_last_hit") and (wanted.is_default_action or not self.has_timeouts):
+        timed = wanted.HasField("time_since_last_hit")
+        if timed and wanted.table_id and (wanted.is_default_action or not self.has_timeouts):
             raise invalid_argument(f"{self.name}: time_since_last_hit needs a table with idle timeouts")
         if wanted.is_default_action:
             if _selects(wanted, self._default):
@@ -224,11 +228,23 @@ class Table:
             message = self._rows[place].message
             if _selects(wanted, message):
                 result = _copy(message)
-                if wanted.HasField("time_since_last_hit"):
+                if timed and self.has_timeouts:
                     idle = self.engine.entry(self.name, *place).idle_us
                     result.time_since_last_hit.elapsed_ns = 1000 * idle
                 self.resources.read(place, wanted, result)
                 yield result
+
+    def find(self, message: p4r.TableEntry) -> _Place:
+        """Where the entry is that a message names; the default entry has no place."""
+        if message.is_default_action:
+            raise unimplemented(f"{self.name}: the default entry has no direct counter or meter")
+        place = self.place(message)
+        self._row(place)
+        return place
+
+    def find_all(self, wanted: p4r.TableEntry) -> list[_Place]:
+        """The place of the entry that a request names, or of all if it has no match."""
+        return [self.find(wanted)] if wanted.match or wanted.is_default_action else list(self._rows)
 
     def places(self, wanted: p4r.TableEntry) -> list[_Place]:
         """Where the entries are that a request names: one of them, or all if it has no match."""
@@ -245,10 +261,6 @@ class Table:
         message = self._rows[place].message
         return p4r.TableEntry(table_id=message.table_id, match=message.match, priority=message.priority)
 
-    def exists(self, place: _Place) -> None:
-        """Refuse a place without an entry."""
-        self._row(place)
-
     def idle(self, entry: Entry) -> p4r.TableEntry | None:
         """The notification for an entry that the engine found idle; None if it is gone meanwhile."""
         row = self._rows.get(self._place_of(entry))
@@ -258,25 +270,10 @@ class Table:
         message.ClearField("action")
         return message
 
-    # ---- keeping entries across a change of the program
-
-    def snapshot(self) -> Iterator[p4r.Update]:
-        """Updates that bring this table's contents, constant entries left out, into an empty one."""
-        wanted = p4r.TableEntry(table_id=self.info.preamble.id)
-        wanted.counter_data.SetInParent()
-        wanted.meter_config.SetInParent()
-        for message in self.read(wanted):
-            if not message.is_const and not self.info.is_const_table:
-                yield p4r.Update(type=p4r.Update.INSERT, entity=p4r.Entity(table_entry=message))
-        if self._default != self._initial_default():
-            entity = p4r.Entity(table_entry=self._default)
-            yield p4r.Update(type=p4r.Update.MODIFY, entity=entity)
-
     def clear(self) -> None:
         """Remove the entries that came with the program and are not constant."""
-        if not self.info.is_const_table:
-            for row in [row for row in self._rows.values() if not row.message.is_const]:
-                self._delete(row.message)
+        for row in [row for row in self._rows.values() if not row.message.is_const]:
+            self._delete(row.message)
 
 
 def _copy(message: p4r.TableEntry) -> p4r.TableEntry:

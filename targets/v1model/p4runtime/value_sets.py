@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parser value sets."""
 
+from __future__ import annotations
+
+from collections.abc import Iterator
+
 from finsy.proto import p4i, p4r
 
 from grasp.targets.v1model.engine import Engine
 from grasp.targets.v1model.objects import Key
 
 from . import matches
+from .entities import modify_only
 from .errors import already_exists, resource_exhausted
 
 
@@ -18,8 +23,9 @@ class ValueSet:
         self.fields = list(info.match)
         self._members: list[Key] = []
 
-    def write(self, message: p4r.ValueSetEntry) -> None:
+    def write(self, kind: p4r.Update.Type.ValueType, message: p4r.ValueSetEntry) -> None:
         """Replace the members."""
+        modify_only(kind, self.name)
         members = [matches.decode(member.match, self.fields, self.name) for member in message.members]
         if len(members) > self.info.size:
             raise resource_exhausted(
@@ -30,7 +36,7 @@ class ValueSet:
         self.engine.set_value_set(self.name, members)
         self._members = members
 
-    def read(self) -> p4r.ValueSetEntry:
+    def read(self, _message: p4r.ValueSetEntry) -> Iterator[p4r.ValueSetEntry]:
         """The members."""
         members = [p4r.ValueSetMember(match=matches.encode(key, self.fields)) for key in self._members]
-        return p4r.ValueSetEntry(value_set_id=self.info.preamble.id, members=members)
+        yield p4r.ValueSetEntry(value_set_id=self.info.preamble.id, members=members)
