@@ -5,6 +5,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -31,12 +32,12 @@ PROGRAM_EVENTS = (
 
 @dataclass(frozen=True)
 class Reading:
-    """What is shown: which switches are driven, their counters by name, the core's counters, sites' names."""
+    """What is shown: which switches are driven, their counters by name, the core's counters and status."""
 
     up: Mapping[str, bool]
     switches: Mapping[str, Mapping[str, list[int]]]
     controller: Mapping[str, int]
-    sites: Mapping[int, str]
+    status: Mapping[str, Any]
 
 
 class _Readings(Collector):
@@ -57,17 +58,25 @@ def metrics(reading: Reading) -> Iterator[Metric]:
     jobs = CounterMetricFamily("grasp_jobs", "Jobs that a switch sent to a site", labels=["switch", "site"])
     drops = CounterMetricFamily("grasp_drops", "Packets that a switch dropped", labels=["switch", "reason"])
     events = CounterMetricFamily("grasp_events", "What happened in a switch", labels=["switch", "event"])
+    budget = GaugeMetricFamily("grasp_budget_wh", "Green energy of a site in this epoch", labels=["site"])
+    headroom = GaugeMetricFamily("grasp_headroom_wh", "What a site has left of it", labels=["site"])
+    names = {}
+    for site in reading.status["sites"]:
+        names[site["id"]] = site["site"]
+        if site["headroom_wh"] is not None:
+            budget.add_metric([site["site"]], site["budget_wh"])
+            headroom.add_metric([site["site"]], site["headroom_wh"])
     for switch, state in reading.up.items():
         up.add_metric([switch], state)
     for switch, counters in reading.switches.items():
         for site, count in enumerate(counters.get("jobs", ())):
-            if site in reading.sites:
-                jobs.add_metric([switch, reading.sites[site]], count)
+            if site in names:
+                jobs.add_metric([switch, names[site]], count)
         for reason, count in zip(Drop, counters.get("drops", ()), strict=False):
             drops.add_metric([switch, reason.name.lower()], count)
         for event, count in zip(PROGRAM_EVENTS, counters.get("events", ()), strict=False):
             events.add_metric([switch, event], count)
-    yield from (up, jobs, drops, events)
+    yield from (up, jobs, drops, events, budget, headroom)
     for name, prefix, label, what in (
         ("grasp_controller_packets", "packets_", "kind", "Packets that came to the controller"),
         ("grasp_refused", "refused_", "reason", "Messages that were refused and changed nothing"),

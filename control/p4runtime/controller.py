@@ -62,7 +62,7 @@ class Controller:
             up={name: driver.up for name, driver in self._drivers.items()},
             switches=dict(zip(self._drivers, counters, strict=True)),
             controller=dict(self._core.counters),
-            sites={site.id: site.name for site in self._config.sites},
+            status=self._core.status(now_us()),
         )
 
     async def _answer(self, request: admin.Request) -> object:
@@ -76,7 +76,8 @@ class Controller:
                     known = ", ".join(site.name for site in self._config.sites)
                     raise UserError(f"no site is named {name!r}; the sites are {known}")
                 self.perform(self._core.drain(site.id, command == "drain", now_us()))
-                return f"{name}: {command} accepted"
+                jobs = "no new jobs; its connections stay" if command == "drain" else "new jobs again"
+                return f"{name} gets {jobs}"
         raise UserError("a request is status, drain or undrain, the latter two with a site")
 
     def _status(self) -> dict[str, object]:

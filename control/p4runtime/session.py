@@ -94,7 +94,7 @@ class Session:
 
         Loading empties every table and register, so a running switch must never be given what it has.
         """
-        if await self._cookie() == self._schema.p4cookie:
+        if await self.has_pipeline():
             return False
         request = p4r.SetForwardingPipelineConfigRequest(
             device_id=self._device_id,
@@ -105,8 +105,8 @@ class Session:
             await self._client.request(request)
         return True
 
-    async def _cookie(self) -> int | None:
-        """Return the cookie of the program that the switch runs, None without a program."""
+    async def has_pipeline(self) -> bool:
+        """Tell whether the switch runs the program, by the cookie that came with it."""
         request = p4r.GetForwardingPipelineConfigRequest(
             device_id=self._device_id,
             response_type=p4r.GetForwardingPipelineConfigRequest.COOKIE_ONLY,
@@ -116,9 +116,9 @@ class Session:
                 reply = await self._client.request(request)
         except fy.P4ClientError as error:
             if error.code in (fy.GRPCStatusCode.FAILED_PRECONDITION, fy.GRPCStatusCode.NOT_FOUND):
-                return None
+                return False
             raise
-        return reply.config.cookie.cookie if reply.config.HasField("cookie") else None
+        return bool(reply.config.HasField("cookie")) and reply.config.cookie.cookie == self._schema.p4cookie
 
     async def write(self, updates: Iterable[p4entity.P4UpdateList]) -> None:
         """Write table entries and groups, in order, in one request."""

@@ -15,12 +15,15 @@ from grasp.control.core import Action, Core, Install, Reconcile, Remove, Send
 from grasp.control.p4runtime.entries import table_key, to_state, to_table_entry, to_updates, wildcards
 from grasp.control.p4runtime.session import DemotedError, LostError, Session, connect
 from grasp.control.state import PINNED, Entry, SwitchState, apply, diff
-from grasp.control.wire import PacketIn
+from grasp.control.wire import PacketIn, WireError
 
 LOG = logging.getLogger(__name__)
 
-RETRY_SECONDS = (0.1, 5.0)
+RETRY_SECONDS = (0.1, 1.0)
 """First and longest pause before a switch is tried again; each pause is twice the one before."""
+
+WATCH_SECONDS = 5.0
+"""How often a switch is asked whether it is still there and runs the program."""
 
 SwitchAction = Send | Reconcile | Install | Remove
 
@@ -128,7 +131,9 @@ class SwitchDriver:
         self._report("switch_up", switch=self._name, fresh=fresh)
         try:
             self._perform(self._core.connected(self._name, now_us()))
-            await _until_one_fails(self._follow(session), self._execute(session, self._actions))
+            await _until_one_fails(
+                self._follow(session), self._execute(session, self._actions), _watch(session)
+            )
         finally:
             self._session = self._actions = None
             self._core.disconnected(self._name)
@@ -139,14 +144,22 @@ class SwitchDriver:
         while True:
             match await session.receive():
                 case fy.P4PacketIn(payload=payload, metadata=metadata):
-                    header = PacketIn.from_metadata(metadata)
-                    self._perform(self._core.packet_in(self._name, header, payload, now_us()))
+                    self._packet_in(metadata, payload)
                 case p4entity.P4IdleTimeoutNotification(table_entry=entries):
                     for key in (table_key(entry, self._schema) for entry in entries):
                         if key in self._written.entries:
                             self._perform(self._core.pin_idle(self._name, self._written.entries[key]))
                 case p4r.StreamError(message=message):
                     LOG.warning("%s did not take a packet: %s", self._name, message)
+
+    def _packet_in(self, metadata: dict[str, int], payload: bytes) -> None:
+        try:
+            header = PacketIn.from_metadata(metadata)
+        except WireError as error:
+            self._core.counters["packets_other"] += 1
+            LOG.warning("%s sent a packet that is not the program's: %s", self._name, error)
+        else:
+            self._perform(self._core.packet_in(self._name, header, payload, now_us()))
 
     async def _execute(self, session: Session, actions: asyncio.Queue[SwitchAction]) -> None:
         """Carry out actions one after the other, so that a packet leaves after the entries that it needs."""
@@ -186,6 +199,14 @@ class SwitchDriver:
         """Delete a pin, unless it is gone."""
         if self._written.entries.pop(entry.key, None) is not None:
             await session.write([-to_table_entry(entry, self._schema)])
+
+
+async def _watch(session: Session) -> None:
+    """Notice a switch that hangs, or whose program was replaced: neither ends the connection."""
+    while True:
+        await asyncio.sleep(WATCH_SECONDS)
+        if not await session.has_pipeline():
+            raise LostError("its program was replaced")
 
 
 async def _until_one_fails(*endless: Coroutine[None, None, None]) -> None:

@@ -85,7 +85,7 @@ class FakeSwitch(p4r_grpc.P4RuntimeServicer):
 
     async def until(self, condition: Callable[[], object]) -> None:
         """Wait for the event after which the condition holds."""
-        async with asyncio.timeout(5), self.changed:
+        async with asyncio.timeout(10), self.changed:
             await self.changed.wait_for(condition)
 
     async def _note(self) -> None:
@@ -137,6 +137,13 @@ class FakeSwitch(p4r_grpc.P4RuntimeServicer):
             table_entry=[entry for entry in self.tables.values() if entry.table_id == table_id]
         )
         await self._tell(p4r.StreamMessageResponse(idle_timeout_notification=notification))
+
+    async def replace_pipeline(self) -> None:
+        """Run another program, which has none of the entries."""
+        assert self.pipeline is not None
+        self.pipeline.cookie.cookie ^= 1
+        self.tables.clear()
+        self.groups.clear()
 
     async def _tell(self, message: p4r.StreamMessageResponse) -> None:
         if self._streams:

@@ -3,6 +3,8 @@
 
 import asyncio
 import struct
+import urllib.request
+from dataclasses import replace
 from ipaddress import IPv4Address
 
 import pytest
@@ -29,6 +31,12 @@ def linked(switches):
     return all(switch.groups.get(1) == {1, 2} for switch in switches)
 
 
+def scrape(port):
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with opener.open(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
+        return answer.read().decode()
+
+
 @pytest.fixture
 async def ring(fake):
     switches = [await fake(number) for number in (1, 2, 3)]
@@ -48,7 +56,7 @@ async def settled(ring):
 
 
 async def test_a_switch_is_brought_to_the_configured_state(ring, config, schema):
-    async with running(config, schema) as control:
+    async with running(config, schema):
         await settled(ring)
         s1 = ring[0]
         assert s1.entries("ports") == {(1,): ("set_role", 1), (2,): ("set_role", 1), (3,): ("set_role", 2)}
@@ -196,7 +204,7 @@ def syn(source: int, port: int) -> bytes:
 
 async def test_a_connection_without_room_is_pinned_injected_and_forgotten_when_idle(ring, config, schema):
     s1 = ring[0]
-    async with running(config, schema) as control:
+    async with running(config, schema):
         await settled(ring)
         packet = syn(client(1), 40000)
         await s1.packet_in(packet, reason=OVERFLOW, ingress_port=3, site=2, service=7)
@@ -213,6 +221,14 @@ async def test_a_connection_without_room_is_pinned_injected_and_forgotten_when_i
 
         await s1.idle("pinned")
         await s1.until(lambda: not s1.entries("pinned"))
+
+
+async def test_a_packet_that_is_not_the_programs_is_counted_and_changes_nothing(ring, config, schema):
+    async with running(config, schema) as control:
+        await settled(ring)
+        await ring[0].packet_in(b"", reason=99)
+        await Agent(ring[0], 1).register()
+        assert control.core.counters["packets_other"] == 1
 
 
 async def test_pins_outlive_the_controller_and_the_switch(ring, config, schema):
@@ -260,6 +276,31 @@ async def test_a_switch_that_is_not_up_yet_is_waited_for_and_complained_of_once(
     assert sum("s1 at" in record.message for record in caplog.records) == 1
 
 
+async def test_a_program_that_was_replaced_is_put_back(ring, config, schema, monkeypatch):
+    monkeypatch.setattr("grasp.control.p4runtime.switch.WATCH_SECONDS", 0.05)
+    async with running(config, schema) as control:
+        await settled(ring)
+        before = ring[0].entries("services")
+        await ring[0].replace_pipeline()
+        await control.events.until("switch_down", switch="s1")
+        await ring[0].until(lambda: ring[0].entries("services") == before)
+        assert ring[0].pipelines_set == 2
+
+
+async def test_counters_of_switches_that_are_up_are_shown(ring, config, schema, unused_tcp_port):
+    config = replace(config, metrics=f"127.0.0.1:{unused_tcp_port}")
+    async with running(config, schema) as control:
+        await settled(ring)
+        await ring[2].stop()
+        await control.events.until("switch_down", switch="s3")
+        text = await asyncio.to_thread(scrape, unused_tcp_port)
+    assert 'grasp_switch_up{switch="s1"} 1.0' in text
+    assert 'grasp_switch_up{switch="s3"} 0.0' in text
+    assert 'grasp_jobs_total{site="site2",switch="s1"} 2.0' in text  # the fake counts as many as the index
+    assert 'grasp_jobs_total{site="site2",switch="s3"}' not in text
+    assert 'grasp_controller_packets_total{kind="discovery"}' in text
+
+
 async def test_a_refused_write_is_tried_again_and_leaves_other_switches_alone(ring, config, schema):
     ring[0].refuse = True
     async with running(config, schema) as control:
@@ -283,7 +324,7 @@ async def test_a_second_controller_takes_the_switches_and_gives_them_back(ring, 
 
 
 async def test_an_administrator_drains_and_asks(ring, config, schema):
-    async with running(config, schema) as control:
+    async with running(config, schema):
         await settled(ring)
         await Agent(ring[0], 1).register()
         for command, flag in (("drain", 1), ("undrain", 0)):

@@ -14,7 +14,12 @@ READING = Reading(
     up={"s1": True, "s2": False},
     switches={"s1": COUNTERS, "s2": {}},
     controller={"packets_overflow": 3, "refused_replay": 2},
-    sites={1: "ny1", 2: "ny2"},
+    status={
+        "sites": [
+            {"site": "ny1", "id": 1, "budget_wh": 5.0, "headroom_wh": -0.5},
+            {"site": "ny2", "id": 2, "budget_wh": None, "headroom_wh": None},
+        ]
+    },
 )
 
 
@@ -39,8 +44,11 @@ async def test_a_scrape_shows_switches_jobs_drops_events_and_the_controllers_pac
         'grasp_events_total{event="struck_out",switch="s1"} 4.0',
         'grasp_controller_packets_total{kind="overflow"} 3.0',
         'grasp_refused_total{reason="replay"} 2.0',
+        'grasp_budget_wh{site="ny1"} 5.0',
+        'grasp_headroom_wh{site="ny1"} -0.5',
     ):
         assert line in text.splitlines()
+    assert 'grasp_headroom_wh{site="ny2"}' not in text
 
 
 async def test_an_address_in_use_is_a_user_error(unused_tcp_port):
