@@ -111,6 +111,7 @@ class Table:
         for value in values:
             if isinstance(value, bool) or not allowed(value):
                 self.fail(key, f"{value!r} is not allowed; {what}")
+        for value in values:
             if values.count(value) > 1:
                 self.fail(key, f"{value} is there twice")
         return tuple(values)
