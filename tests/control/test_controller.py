@@ -244,7 +244,8 @@ async def test_pins_outlive_the_controller_and_the_switch(ring, config, schema):
         await s1.stop()
         await control.events.until("switch_down", switch="s1")
         await s1.start()
-        await s1.until(lambda: s1.entries("pinned") == pin)
+        await control.events.until("reconciled", switch="s1")
+        assert s1.entries("pinned") == pin
         await s1.idle("pinned")
         await s1.until(lambda: not s1.entries("pinned"))
 
