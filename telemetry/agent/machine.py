@@ -43,7 +43,7 @@ SILENCE = 3_000_000
 RESERVE = 1024
 """Sequence numbers reserved at a time, so that the state is written seldom."""
 PATIENCE = 5
-"""Unanswered registrations in a row that are worth a warning."""
+"""Unanswered registrations in a row that are worth a warning, and reason to ask for no id any more."""
 SKEW = 1_000_000
 """Difference from the controller's clock, in microseconds, that is worth a warning."""
 
@@ -182,10 +182,13 @@ class Agent:
     def _registers(self, now: int) -> Iterator[bytes]:
         if now < self._register_due:
             return
-        # A new nonce each time: only the answer to the latest counts, whose key the controller keeps.
-        self._nonce = self._random_bytes(NONCE_LENGTH)
+        # The same nonce until there is an answer: a controller that has answered answers the same again.
+        if not self._nonce:
+            self._nonce = self._random_bytes(NONCE_LENGTH)
+        # An id that was remembered but is no longer the site's would be refused for ever.
+        requested = self._memory.site if self._tries < PATIENCE else None
         identity = self._identity
-        message = Register(identity.name, self._nonce, self._wall(), identity.address, self._memory.site)
+        message = Register(identity.name, self._nonce, self._wall(), identity.address, requested)
         yield message.seal(self._enrolment_key, identity.mac).to_bytes()
         self._register_due = now + self._spread(self._register_wait)
         self._tries += 1

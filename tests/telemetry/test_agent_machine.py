@@ -50,6 +50,7 @@ class Controller:
     sequence: int = 0
     key: bytes | None = None
     status: Refusal = Refusal.NONE
+    refuse_id: int | None = None
     up: bool = True
     registers: list[tuple[int, Register]] = field(default_factory=list)
     reports: list[tuple[int, Report]] = field(default_factory=list)
@@ -62,6 +63,8 @@ class Controller:
         assert frame.destination == CONTROLLER_MAC
         if frame.type is FrameType.REGISTER:
             register = Register.open(enrolment_key(SECRET), frame)
+            if register.requested is not None and register.requested == self.refuse_id:
+                return None
             self.registers.append((now, register))
             nonce = len(self.registers).to_bytes(16, "big")
             self.key = session_key(SECRET, register.nonce, nonce)
@@ -205,10 +208,32 @@ def test_registration_backs_off_and_never_stops() -> None:
     waits = [later - earlier for earlier, later in pairwise(times)]
     nominal = [min(FIRST_WAIT * 2**n, LONGEST_WAIT) for n in range(len(waits))]
     assert all(0.8 * want <= wait <= 1.2 * want for wait, want in zip(waits, nominal, strict=True))
-    assert len({frame.body[:16] for _, frame in world.sent}) == len(times), "a nonce was used twice"
+    assert len({frame.body[:16] for _, frame in world.sent}) == 1, (
+        "the controller could not know a repetition"
+    )
     world.controller.up = True
     world.run(33 * SECOND)
     assert world.agent.terms is not None
+
+
+def test_each_registration_has_its_own_nonce() -> None:
+    world = World(Controller(status=Refusal.UNREGISTERED))
+    world.run(10 * SECOND)
+    nonces = [register.nonce for _, register in world.controller.registers]
+    assert len(nonces) > 3
+    assert len(set(nonces)) == len(nonces)
+
+
+def test_an_id_that_is_no_longer_the_sites_is_given_up() -> None:
+    world = World(Controller())
+    world.run(SECOND)
+    world.restart()
+    world.controller.site = 9
+    world.controller.refuse_id = 4
+    world.run(10 * SECOND)
+    assert world.agent.terms is not None
+    assert world.sent[-1][1].site == 9
+    assert world.saved[-1].site == 9
 
 
 def test_reports_are_repeated_until_answered_with_new_numbers() -> None:
@@ -234,8 +259,8 @@ def test_silence_makes_it_register_again_while_heartbeats_go_on() -> None:
     assert len(world.heartbeats()) == 45
     world.controller.up = True
     world.run(12 * SECOND)
-    assert world.controller.registers[-1][1].requested == 4
     assert world.agent.terms is not None
+    assert world.agent.terms.agent_nonce != world.controller.registers[0][1].nonce
 
 
 @settings(max_examples=40, deadline=None)
@@ -402,6 +427,20 @@ def test_forged_and_repeated_answers_change_nothing() -> None:
     assert world.agent.terms is None
     for frame in [*forgeries(registered, reported), registered]:
         world.agent.receive(frame, world.now)
+    assert world.agent.terms is None
+
+
+def test_an_answer_to_another_host_is_not_taken() -> None:
+    controller = Controller()
+    genuine = controller.answer
+
+    def misdirect(raw: bytes, now: int) -> bytes | None:
+        answer = genuine(raw, now)
+        return answer and bytes(6) + answer[6:]
+
+    controller.answer = misdirect  # type: ignore[method-assign]
+    world = World(controller)
+    world.run(SECOND)
     assert world.agent.terms is None
 
 
