@@ -17,13 +17,15 @@ def forecast(energy_wh: FloatArray, method: str = "perfect", error: float = 0.0,
 
     The hours are taken as a circle, which a typical year is: `persistence` begins with the last hour. `error`
     is the standard deviation of the logarithm of a seeded random factor on each value, about the relative
-    error; it leaves nights dark, and its mean is 1. Raises UserError for an unknown method or a negative
-    error.
+    error; it leaves nights dark, and its mean is 1. Raises UserError for an unknown method, a negative error
+    or a negative seed.
     """
     if method not in METHODS:
         raise UserError(f"forecast method {method!r} is not known; choose one of {', '.join(METHODS)}")
     if not 0 <= error < 10:
         raise UserError(f"forecast error {error}: must be 0 or more and below 10")
+    if seed < 0:
+        raise UserError(f"seed {seed}: must be 0 or more")
     believed = np.roll(energy_wh, 1, axis=0) if method == "persistence" else energy_wh.copy()
     if error:
         normal = np.random.default_rng(seed).standard_normal(energy_wh.shape)

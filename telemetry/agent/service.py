@@ -4,6 +4,7 @@
 import argparse
 import asyncio
 import logging
+import re
 import signal
 import time
 from ipaddress import AddressValueError, IPv4Address
@@ -15,8 +16,9 @@ from grasp.telemetry.agent.machine import Agent, Identity
 from grasp.telemetry.agent.memory import MemoryFile
 from grasp.telemetry.agent.values import Forecast, ForecastFile, Measurements, typical_year
 from grasp.telemetry.metrics import Load
-from grasp.telemetry.protocol import NAME_LIMIT
 
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,31}")
+"""Names of sites, as the controller's configuration has them."""
 SECRET_BYTES = 16
 """Shortest enrolment secret that is accepted."""
 
@@ -27,9 +29,9 @@ BATCH = 64
 
 def run_agent(args: argparse.Namespace) -> int:
     """Run the agent that the command line describes; return its exit status. Raises UserError."""
+    if not NAME.fullmatch(args.name):
+        raise UserError(f"name {args.name!r}: up to 32 of A-Z a-z 0-9 _ . - with a letter or digit first")
     logging.basicConfig(level=args.log_level.upper(), format=f"%(levelname)s agent {args.name}: %(message)s")
-    if not 0 < len(args.name.encode()) <= NAME_LIMIT:
-        raise UserError(f"name {args.name!r}: must have 1 to {NAME_LIMIT} bytes")
     secret = read_secret(args.secret_file)
     forecast = _forecast(args)
     file = MemoryFile(args.state)

@@ -120,9 +120,11 @@ def typical_row(epoch: int) -> int:
 def _weather(text: str, seed: int, fill: str) -> tuple[Callable[[Station], Weather], str]:
     kind, _, rest = text.partition(":")
     if text == "synthetic":
+        if seed < 0:
+            raise UserError(f"seed {seed}: must be 0 or more")
         return lambda place: synthetic.synthesize(place, seed), f"synthetic year, seed {seed}"
     if kind == "tmy3" and rest:
-        folder = Path(rest)
+        folder = Path(rest).expanduser()
         return lambda place: tmy3.read(tmy3.find(folder, place), place, fill), "NSRDB TMY3 typical year"
     raise UserError(f"energy source {text!r} is not known; give synthetic or tmy3:DIR")
 

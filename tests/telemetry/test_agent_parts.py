@@ -198,10 +198,13 @@ def options(tmp_path: Path, *more: str) -> argparse.Namespace:
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--name", "x" * 33], "name .*1 to 32 bytes"),
+        (["--name", "x" * 33], "name 'xxx.*up to 32 of"),
+        (["--name", "50%s"], "name '50%s': up to 32 of"),
         (["--secret-file", "/nowhere"], "secret /nowhere: cannot be read"),
         (["--energy", "synthetic"], "--energy needs --station"),
         (["--energy", "synthetic", "--station", "atlantis"], "station 'atlantis'"),
+        (["--energy", "synthetic", "--station", "march", "--seed", "-1"], "seed -1: must be 0 or more"),
+        (["--energy", "synthetic", "--station", "march", "--method", "oracle"], "method 'oracle'"),
     ],
 )
 def test_wrong_options_are_one_line(tmp_path: Path, more: list[str], message: str) -> None:

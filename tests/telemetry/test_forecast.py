@@ -35,3 +35,8 @@ def test_error_is_seeded_unbiased_and_of_its_size() -> None:
 def test_nonsense_is_refused(method: str, error: float) -> None:
     with pytest.raises(UserError, match="forecast"):
         forecast(ENERGY, method, error)
+
+
+def test_negative_seed_is_refused() -> None:
+    with pytest.raises(UserError, match="seed -1"):
+        forecast(ENERGY, seed=-1)
