@@ -13,6 +13,7 @@ from grasp.control.config import Config
 from grasp.control.core import Action, Core, Event
 from grasp.control.events import EventLog
 from grasp.control.p4runtime.switch import SwitchDriver, now_us
+from grasp.control.p4runtime.tasks import until_one_fails
 
 
 class Controller:
@@ -44,10 +45,7 @@ class Controller:
                 await stack.enter_async_context(metrics.serve(self._config.metrics, self._read))
             self._events.emit("ready", switches=len(self._drivers))
             stack.callback(self._events.emit, "end")
-            async with asyncio.TaskGroup() as group:
-                group.create_task(self._tick())
-                for driver in self._drivers.values():
-                    group.create_task(driver.run())
+            await until_one_fails(self._tick(), *(driver.run() for driver in self._drivers.values()))
 
     async def _tick(self) -> None:
         """Call the core when it is due; epochs, discovery, readings and repeats are its business."""

@@ -169,13 +169,13 @@ class Session:
         try:
             await self._client.send(request)
         except (fy.P4ClientError, asyncio.InvalidStateError) as error:
-            raise LostError(_reason(error)) from None
+            raise LostError(reason(error)) from None
 
     async def _next(self) -> p4r.StreamMessageResponse:
         try:
             return await self._client.receive()
         except (fy.P4ClientError, RuntimeError) as error:  # finsy raises RuntimeError at the stream's end
-            raise LostError(_reason(error)) from None
+            raise LostError(reason(error)) from None
 
 
 @asynccontextmanager
@@ -214,10 +214,16 @@ def _noticing_loss() -> Iterator[None]:
             fy.GRPCStatusCode.DEADLINE_EXCEEDED,
         )
         if error.code in gone:
-            raise LostError(_reason(error)) from None
+            raise LostError(reason(error)) from None
         raise
 
 
-def _reason(error: Exception) -> str:
+def reason(error: Exception) -> str:
     """Say on one line why a request failed."""
-    return error.message if isinstance(error, fy.P4ClientError) else str(error)
+    if not isinstance(error, fy.P4ClientError):
+        return str(error)
+    updates = [
+        f"update {number}: {detail.canonical_code.name} {detail.message}"
+        for number, detail in error.details.items()
+    ]
+    return "; ".join(updates) or f"{error.code.name} {error.message}"

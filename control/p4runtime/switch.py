@@ -4,7 +4,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Iterable
 
 import finsy as fy
 from finsy import p4entity
@@ -13,7 +13,8 @@ from finsy.proto import p4r
 from grasp.control.config import Switch
 from grasp.control.core import Action, Core, Install, Reconcile, Remove, Send
 from grasp.control.p4runtime.entries import table_key, to_state, to_table_entry, to_updates, wildcards
-from grasp.control.p4runtime.session import DemotedError, LostError, Session, connect
+from grasp.control.p4runtime.session import DemotedError, LostError, Session, connect, reason
+from grasp.control.p4runtime.tasks import until_one_fails
 from grasp.control.state import PINNED, Entry, SwitchState, apply, diff
 from grasp.control.wire import PacketIn, WireError
 
@@ -84,7 +85,7 @@ class SwitchDriver:
         try:
             found = await self._session.read(wanted)
         except (LostError, fy.P4ClientError) as error:
-            LOG.info("%s: counters were not read: %s", self._name, error)
+            LOG.info("%s: counters were not read: %s", self._name, reason(error))
             return counts
         for entry in sorted(found, key=lambda entry: entry.index or 0):
             counts.setdefault(entry.counter_id, []).append(entry.packet_count)
@@ -107,7 +108,7 @@ class SwitchDriver:
         """Log why the switch is not driven, once until it is driven again or fails in another way."""
         if what != self._complaint:
             self._complaint = what
-            LOG.warning("%s at %s: %s (%s); trying on", self._name, self._switch.address, what, error)
+            LOG.warning("%s at %s: %s (%s); trying on", self._name, self._switch.address, what, reason(error))
 
     async def _hold(self, session: Session) -> None:
         """Drive the switch whenever this controller is primary on it."""
@@ -131,7 +132,7 @@ class SwitchDriver:
         self._report("switch_up", switch=self._name, fresh=fresh)
         try:
             self._perform(self._core.connected(self._name, now_us()))
-            await _until_one_fails(
+            await until_one_fails(
                 self._follow(session), self._execute(session, self._actions), _watch(session)
             )
         finally:
@@ -189,7 +190,7 @@ class SwitchDriver:
             try:
                 await session.write([+to_table_entry(entry, self._schema)])
             except fy.P4ClientError as error:
-                LOG.warning("%s took no pin: %s", self._name, error.message)
+                LOG.warning("%s took no pin: %s", self._name, reason(error))
                 self._perform(self._core.pin_failed(self._name, entry))
                 return
             self._written.entries[entry.key] = entry
@@ -207,14 +208,3 @@ async def _watch(session: Session) -> None:
         await asyncio.sleep(WATCH_SECONDS)
         if not await session.has_pipeline():
             raise LostError("its program was replaced")
-
-
-async def _until_one_fails(*endless: Coroutine[None, None, None]) -> None:
-    """Run coroutines that never return; raise the first error, with the others ended."""
-    tasks = [asyncio.create_task(coroutine) for coroutine in endless]
-    try:
-        await asyncio.gather(*tasks)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks)

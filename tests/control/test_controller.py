@@ -13,6 +13,7 @@ from rig import Agent, client_mac, cut, ring_config, running, site_mac, wire_rin
 
 from grasp import UserError
 from grasp.control import admin
+from grasp.control.store import Store
 
 GATEWAY = 0x0200000000FE
 VIP = int(IPv4Address("10.100.0.1"))
@@ -322,6 +323,19 @@ async def test_a_second_controller_takes_the_switches_and_gives_them_back(ring, 
             await second.events.until("reconciled", switch="s1")
         await first.events.until("switch_up", switch="s1")
         await first.events.until("reconciled", switch="s1")
+
+
+async def test_a_store_that_cannot_be_written_ends_the_controller_as_a_user_error(
+    ring, config, schema, monkeypatch
+):
+    def fail(*_: object) -> None:
+        raise UserError("the disk is full")
+
+    monkeypatch.setattr(Store, "save_links", fail)
+    with pytest.raises(UserError, match="the disk is full"):
+        async with running(config, schema) as control:
+            await control.events.until("end")
+    assert not config.admin.exists()
 
 
 async def test_an_administrator_drains_and_asks(ring, config, schema):

@@ -7,7 +7,7 @@ import pytest
 
 from grasp import UserError
 from grasp.control.p4runtime.pipeline import load_pipeline
-from grasp.control.p4runtime.session import DemotedError, LostError, connect
+from grasp.control.p4runtime.session import DemotedError, LostError, connect, reason
 
 
 def role() -> fy.P4TableEntry:
@@ -31,8 +31,9 @@ async def test_a_controller_that_starts_again_outbids_the_one_that_still_hangs_o
         with pytest.raises(DemotedError):
             await old.receive()
         await new.write([+role()])
-        with pytest.raises(fy.P4ClientError):
+        with pytest.raises(fy.P4ClientError) as refusal:
             await old.write([~role()])
+        assert reason(refusal.value) == "PERMISSION_DENIED not primary"
 
 
 async def test_a_bid_goes_above_the_highest_id_known_when_the_clock_was_set_back(fake, schema):
