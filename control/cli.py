@@ -30,20 +30,17 @@ class Command(Protocol):
         """Do the work; return the exit status."""
 
 
-def commands() -> dict[str, Command]:
-    """All subcommands by name, in alphabetical order."""
-    found = sorted(entry_points(group="grasp.commands"), key=lambda point: point.name)
-    return {point.name: cast(Command, point.load()) for point in found}
-
-
-def build_parser() -> argparse.ArgumentParser:
-    """The parser of the whole command line."""
+def build_parser(argv: Sequence[str]) -> argparse.ArgumentParser:
+    """The parser of the command line; it knows the one subcommand that is asked for, or else all."""
     parser = argparse.ArgumentParser(prog="grasp", description=grasp.__doc__)
     parser.add_argument("--version", action="version", version=f"grasp {grasp.__version__}")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for name, command in commands().items():
+    found = sorted(entry_points(group="grasp.commands"), key=lambda point: point.name)
+    # Modules take time to load, which shows when a run starts a dozen agents at once.
+    for point in [point for point in found if argv and point.name == argv[0]] or found:
+        command = cast(Command, point.load())
         subparser = subparsers.add_parser(
-            name,
+            point.name,
             help=command.HELP,
             description=command.__doc__ or command.HELP,
             formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -55,7 +52,8 @@ def build_parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit status (2 for a user's mistake, 130 when interrupted)."""
-    args = build_parser().parse_args(argv)
+    argv = sys.argv[1:] if argv is None else argv
+    args = build_parser(argv).parse_args(argv)
     try:
         return cast(int, args.run(args))
     except grasp.UserError as error:

@@ -7,10 +7,10 @@ Switch nodes are processes in the world's root namespace, started by whoever own
 
 from typing import Any
 
-from mininet.link import Link  # type: ignore[import-untyped]
-from mininet.log import setLogLevel  # type: ignore[import-untyped]
-from mininet.net import Mininet  # type: ignore[import-untyped]
-from mininet.node import Node  # type: ignore[import-untyped]
+from mininet.link import Link
+from mininet.log import setLogLevel
+from mininet.net import Mininet
+from mininet.node import Node
 from mininet.node import Switch as MininetSwitch
 
 from grasp import UserError

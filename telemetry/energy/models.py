@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
-import pvlib  # type: ignore[import-untyped]
+import pvlib
 
 from grasp import UserError
 from grasp.telemetry.energy.stations import Station

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 import pandas as pd
-import pvlib  # type: ignore[import-untyped]
+import pvlib
 
 from grasp.telemetry.energy.stations import Station
 from grasp.telemetry.energy.weather import YEAR_HOURS, FloatArray, Quality, Weather, typical_hours

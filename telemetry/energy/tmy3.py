@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pvlib  # type: ignore[import-untyped]
+import pvlib
 from numpy.typing import NDArray
 
 from grasp import UserError
