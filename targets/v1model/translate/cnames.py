@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""C identifiers from P4 names."""
+
+from __future__ import annotations
+
+import re
+
+_TAKEN = frozenset(
+    """auto break case char const continue default do double else enum extern float for goto if inline int long
+    register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while
+    asm typeof bool true false NULL errno stdin stdout stderr main linux unix
+    s packet state next end at key entry call table args index color value words context out cursor hit""".split()
+)
+
+
+class Names:
+    """Gives every P4 name its own C identifier, as like it as C allows."""
+
+    def __init__(self) -> None:
+        self._used: set[str] = set()
+
+    def new(self, name: str, prefix: str = "") -> str:
+        """A fresh identifier for a P4 name."""
+        plain = prefix + identifier(name)
+        if plain in _TAKEN or plain.startswith("v1_"):
+            plain += "_"
+        result, number = plain, 2
+        while result in self._used:
+            result, number = f"{plain}_{number}", number + 1
+        self._used.add(result)
+        return result
+
+
+def identifier(name: str) -> str:
+    """The name with everything that C does not allow in it replaced."""
+    plain = re.sub(r"\W+", "_", name.replace("$", "_"), flags=re.ASCII).strip("_") or "unnamed"
+    return plain if not plain[0].isdigit() else f"n{plain}"
+
+
+def text(string: str) -> str:
+    """A C string literal."""
+    quoted = "".join(
+        character if 32 <= byte < 127 and character not in '"\\?' else f"\\{byte:03o}"
+        for byte, character in ((byte, chr(byte)) for byte in string.encode())
+    )
+    return f'"{quoted}"'
+
+
+def comment(string: str) -> str:
+    """Text that is safe inside a C comment, on one line."""
+    return re.sub(r"\s+", " ", string).replace("*/", "* /").replace("/*", "/ *").strip()
