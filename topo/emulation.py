@@ -177,8 +177,10 @@ class Emulation:
         return list(await asyncio.gather(*(server.ask("summary") for server in servers)))
 
     async def stop(self) -> None:
-        """End every program, then the network."""
+        """End every program, the controller first, then the network."""
         self._network_file.unlink(missing_ok=True)
+        if "controller" in self.programs:
+            await self.programs["controller"].end()
         await asyncio.gather(*(program.end() for program in self.programs.values()))
         self._following.cancel()
         self.network.stop()

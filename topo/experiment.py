@@ -2,9 +2,9 @@
 """The main job: hours of green energy, pushed to the switches, and hours of jobs, spread by them."""
 
 import asyncio
-import json
 import time
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Protocol
 
@@ -12,15 +12,14 @@ import numpy as np
 from grasp.targets.interface import Target
 
 from grasp.telemetry.energy.sources import Energy
-from grasp.telemetry.protocol import EpochClock
 from grasp.topo.configuration import Files
 from grasp.topo.emulation import Emulation, Recording
+from grasp.topo.hours import Hours
 from grasp.topo.isolation import SCRATCH
 from grasp.topo.metrics import scrape
-from grasp.topo.processes import RunError
 from grasp.topo.report import Measurements, Settings
 from grasp.topo.topology import Topology
-from grasp.topo.traffic import Outcome
+from grasp.topo.traffic import Order, Outcome
 from grasp.topo.workload import Workload
 
 _MARGIN = 2.5  # seconds; controller and agents need about as long as switches and hosts did, and this
@@ -57,20 +56,27 @@ async def measure(
     Must run in a world of its own (`isolation.enter`). Raises RunError when a part of the network fails.
     """
     begun = time.monotonic()
+    workload = Workload(
+        settings.jobs_per_hour, len(topology.clients), settings.seconds_per_hour, settings.seed
+    )
     try:
         async with asyncio.TaskGroup() as group:
             listener.phase("building the network")
             emulation = Emulation(topology, target, Files(SCRATCH), recording, group)
             emulation.on_outcome = listener.outcome
-            hours = _Hours(settings, emulation, energy)
+            hours = Hours(emulation, energy.wh, int(energy.hours[0].astype(int)), settings.seconds_per_hour)
             try:
                 await emulation.start_hosts_and_switches()
                 listener.phase("registering the sites")
-                await hours.prepare(time.monotonic() - begun + _MARGIN)
+                margin = time.monotonic() - begun + _MARGIN
+                await hours.prepare(settings.scheduler, settings.job_energy, margin)
                 for hour in range(settings.hours):
-                    await hours.run(hour, listener)
+                    left = await hours.begin(hour)
+                    listener.hour(hour)
+                    await _order(emulation, workload.orders(hour, *_window(left, settings)))
                 listener.phase("waiting for the last jobs")
-                await hours.finish()
+                patience = hours.begins_in(settings.hours) + workload.longest_hold + _LAST_WORD
+                await emulation.all_outcomes(settings.hours * settings.jobs_per_hour, patience)
                 summaries = await emulation.server_summaries()
                 counts = await asyncio.to_thread(scrape)
             finally:
@@ -104,71 +110,13 @@ async def measure(
     )
 
 
-class _Hours:
-    """The run's clock and what happens by it."""
+def _window(left: float, settings: Settings) -> tuple[float, float]:
+    """When the jobs of an hour are opened, if `left` seconds of it are left (CLOCK_MONOTONIC)."""
+    now = time.monotonic()
+    begin = now + _SETTLE
+    return begin, max(begin, now + left - _GUARD * settings.seconds_per_hour)
 
-    def __init__(self, settings: Settings, emulation: Emulation, energy: Energy) -> None:
-        self._settings = settings
-        self._emulation = emulation
-        self._energy = energy.wh
-        self._first = int(energy.hours[0].astype(int))
-        self._length = settings.seconds_per_hour
-        self._workload = Workload(
-            settings.jobs_per_hour, len(emulation.topology.clients), self._length, settings.seed
-        )
-        self.forecast_ms: list[float] = []
 
-    async def prepare(self, margin: float) -> None:
-        """Start controller and agents; the first hour begins `margin` seconds from now, later if need be."""
-        start = time.time() + margin
-        self._clock = EpochClock(round(start * 1e6), round(self._length * 1e6), self._first)
-        self._write_forecasts()
-        settings = self._settings
-        await self._emulation.start_control(settings.scheduler, settings.job_energy, self._clock)
-        if time.time() > start:  # a slow machine: begin with the next hour of which no forecast was reported
-            self._first = self._clock.epoch(time.time_ns() // 1000) + 2
-            self._write_forecasts()
-
-    def _write_forecasts(self) -> None:
-        """Tell the agents the green energy of every epoch; there is none before and after the run."""
-        for index, site in enumerate(self._emulation.topology.sites):
-            values = {self._first - before: 0.0 for before in range(1, 100)}
-            values |= {self._first + hour: wh for hour, wh in enumerate(self._energy[:, index].tolist())}
-            values |= {self._first + len(self._energy) + after: 0.0 for after in range(100)}
-            path = self._emulation.files.forecast(site.label)
-            new = path.with_suffix(".new.json")
-            new.write_text(json.dumps({"green_energy": values}))
-            new.replace(path)
-
-    async def run(self, hour: int, listener: Listener) -> None:
-        """Wait until an hour has begun and its forecasts are in the switches, then order its jobs."""
-        epoch = self._first + hour
-        begin = self._clock.begin(epoch) / 1e6
-        await asyncio.sleep(begin - time.time())
-        sites = {site.label for site in self._emulation.topology.sites}
-
-        def acknowledged() -> bool:
-            events = self._emulation.feed.named("forecast_acknowledged")
-            return sites <= {event["site"] for event in events if event["epoch"] == epoch}
-
-        await self._emulation.awaited(f"the forecasts of hour {hour}", acknowledged, self._length)
-        self.forecast_ms.append((time.time() - begin) * 1e3)
-        listener.hour(hour)
-        now = time.monotonic()
-        end = now + begin + self._length * (1 - _GUARD) - time.time()
-        if end <= now:
-            raise RunError(f"the forecasts of hour {hour} came too late: give an hour more seconds")
-        await self.order(hour, now + _SETTLE, end)
-
-    async def order(self, hour: int, begin: float, end: float) -> None:
-        """Send the clients an hour's orders."""
-        for client, orders in zip(
-            self._emulation.topology.clients, self._workload.orders(hour, begin, end), strict=True
-        ):
-            await self._emulation.programs[client.node].tell(*map(asdict, orders))
-
-    async def finish(self) -> None:
-        """Wait until every job has ended, or should have."""
-        offered = self._settings.hours * self._settings.jobs_per_hour
-        last = self._clock.begin(self._first + self._settings.hours) / 1e6 - time.time()
-        await self._emulation.all_outcomes(offered, last + self._workload.longest_hold + _LAST_WORD)
+async def _order(emulation: Emulation, dealt: Iterable[Iterable[Order]]) -> None:
+    for client, orders in zip(emulation.topology.clients, dealt, strict=True):
+        await emulation.programs[client.node].tell(*map(asdict, orders))

@@ -26,6 +26,7 @@ class Program:
         self._process = process
         self._lines: asyncio.Queue[str | None] = asyncio.Queue()
         self._may_end = False
+        self._latest = "it said nothing"
 
     @classmethod
     async def start(cls, name: str, command: Sequence[str], logs: Path) -> "Program":
@@ -47,6 +48,7 @@ class Program:
         assert self._process.stdout is not None
         while line := await self._process.stdout.readline():
             text = line.decode(errors="replace").rstrip("\n")
+            self._latest = text or self._latest
             if self.receive is not None:
                 self.receive(text)
             else:
@@ -96,4 +98,4 @@ class Program:
 
     def _last_words(self) -> str:
         lines = self.log.read_text(errors="replace").splitlines()
-        return next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")
+        return next((line.strip() for line in reversed(lines) if line.strip()), self._latest)

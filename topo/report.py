@@ -110,12 +110,13 @@ def write(report: Report, path: Path) -> None:
 
 def jobs_table(outcomes: Sequence[Outcome]) -> str:
     """Every job as a line of CSV; `opened` and `closed` are seconds of CLOCK_MONOTONIC."""
-    lines = ["hour,job,sites,connect_us,opened,closed,error"]
+    lines = ["hour,job,sites,connect_us,slowest_us,opened,closed,error"]
     for job in sorted(outcomes, key=lambda outcome: outcome.job):
         sites = " ".join(map(str, job.sites))
         connect = "" if job.connect_us is None else job.connect_us
         error = job.error or ""
-        lines.append(f"{job.hour},{job.job},{sites},{connect},{job.opened:.6f},{job.closed:.6f},{error}")
+        times = f"{connect},{job.slowest_us},{job.opened:.6f},{job.closed:.6f}"
+        lines.append(f"{job.hour},{job.job},{sites},{times},{error}")
     return "\n".join(lines) + "\n"
 
 

@@ -43,6 +43,7 @@ class Order:
 class Outcome:
     """How a job went: the sites that answered it, SYN to SYN-ACK in microseconds, and what failed, if it did.
 
+    `slowest_us` is the longest time that an answer took, a sign of a path that was away for a while.
     `opened` and `closed` are on CLOCK_MONOTONIC. More than one site in `sites` is a violation of affinity.
     """
 
@@ -50,6 +51,7 @@ class Outcome:
     job: int
     sites: list[int]
     connect_us: int | None
+    slowest_us: int
     opened: float
     closed: float
     error: str | None
@@ -58,6 +60,7 @@ class Outcome:
 async def perform(order: Order) -> Outcome:
     """Carry out one order; failures are part of the outcome."""
     sites: list[int] = []
+    waits: list[float] = []
     connect_us: int | None = None
     error: str | None = None
     opened = time.monotonic()
@@ -70,34 +73,37 @@ async def perform(order: Order) -> Outcome:
             if order.protocol == "tcp":
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 connect_us = handshake_us(connection, time.monotonic() - opened)
-            await _converse(order, connection, sites)
+            for exchange in range(order.exchanges):
+                if exchange:
+                    await asyncio.sleep(order.hold / (order.exchanges - 1))
+                asked = time.monotonic()
+                async with asyncio.timeout(order.patience):
+                    site = await _ask(connection, Record(order.hour, order.job, exchange))
+                waits.append(time.monotonic() - asked)
+                if site not in sites:
+                    sites.append(site)
         except TimeoutError:
             error = "timeout"
         except OSError as reason:
             error = os.strerror(reason.errno) if reason.errno else str(reason.strerror)
-    return Outcome(order.hour, order.job, sites, connect_us, opened, time.monotonic(), error)
+    slowest_us = round(max(waits, default=0) * 1e6)
+    return Outcome(order.hour, order.job, sites, connect_us, slowest_us, opened, time.monotonic(), error)
 
 
-async def _converse(order: Order, connection: socket.socket, sites: list[int]) -> None:
+async def _ask(connection: socket.socket, request: Record) -> int:
+    """Send a request and return the site that answered it."""
     loop = asyncio.get_running_loop()
-    pause = order.hold / max(order.exchanges - 1, 1)
-    for exchange in range(order.exchanges):
-        if exchange:
-            await asyncio.sleep(pause)
-        request = Record(order.hour, order.job, exchange)
-        answer = b""
-        async with asyncio.timeout(order.patience):
-            await loop.sock_sendall(connection, request.pack())
-            while len(answer) < SIZE:
-                piece = await loop.sock_recv(connection, SIZE - len(answer))
-                if not piece:
-                    raise ConnectionResetError(None, "closed by the site")
-                answer += piece
-        site = Record.unpack(answer).site
-        if request != Record.unpack(answer)._replace(site=request.site):
-            raise ConnectionError(None, "answer to another request")
-        if site not in sites:
-            sites.append(site)
+    await loop.sock_sendall(connection, request.pack())
+    data = b""
+    while len(data) < SIZE:
+        piece = await loop.sock_recv(connection, SIZE - len(data))
+        if not piece:
+            raise ConnectionResetError(None, "closed by the site")
+        data += piece
+    answer = Record.unpack(data)
+    if answer._replace(site=request.site) != request:
+        raise ConnectionError(None, "answer to another request")
+    return answer.site
 
 
 def handshake_us(connection: socket.socket, elapsed: float) -> int:

@@ -36,7 +36,7 @@ def energy() -> np.ndarray:
 
 
 def outcome(job: int, sites: list[int], error: str | None = None) -> Outcome:
-    return Outcome(job // JOBS, job, sites, 800 + job, 1.0, 2.0, error)
+    return Outcome(job // JOBS, job, sites, 800 + job, 2000, 1.0, 2.0, error)
 
 
 @pytest.fixture
@@ -119,8 +119,8 @@ def test_a_run_without_any_served_job_has_no_ratio(seen: Measurements) -> None:
 
 def test_outcomes_as_csv(seen: Measurements) -> None:
     lines = report.jobs_table(seen.outcomes).splitlines()
-    assert lines[0] == "hour,job,sites,connect_us,opened,closed,error"
-    assert lines[-2:] == ["2,147,2 3,947,1.000000,2.000000,", "2,148,,948,1.000000,2.000000,timeout"]
+    assert lines[0] == "hour,job,sites,connect_us,slowest_us,opened,closed,error"
+    assert lines[-2:] == ["2,147,2 3,947,2000,1.000000,2.000000,", "2,148,,948,2000,1.000000,2.000000,timeout"]
 
 
 class References(HTMLParser):
