@@ -214,7 +214,8 @@ class Store:
                 raise UserError(f"{self._path}: another controller is using this store") from None
             raise UserError(f"{self._path}: the controller's store cannot be used: {error}") from None
         except sqlite3.DatabaseError as error:
-            raise UserError(f"{self._path}: is damaged ({error}); move it away to start anew") from None
+            detail = " ".join(str(error).split())
+            raise UserError(f"{self._path}: is damaged ({detail}); move it away to start anew") from None
 
 
 def _session(
