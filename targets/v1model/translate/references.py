@@ -145,6 +145,9 @@ class References:
                 return " && ".join(
                     f"({self.header(a)}.valid || {self.header(b)}.valid ? {self._equal(a, b)} : true)" for a, b in pairs
                 )
+            case FieldRef(), FieldRef() if self.field_type(left).variable and self.field_type(right).variable:
+                one, other = self.field(left), self.field(right)
+                return f"{one}_bits == {other}_bits && memcmp({one}, {other}, {one}_bits / 8u) == 0"
         if _is_union(left) and _is_union(right):
             pairs_of_parts = zip(self.union_parts(left), self.union_parts(right), strict=True)
             return " || ".join(self._equal_parts(a, b, kind) for (a, kind), (b, _) in pairs_of_parts)

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from grasp import UserError
-from grasp.targets.v1model.p4json import Field, Primitive
-from grasp.targets.v1model.p4values import Const, Operation, Ref, Text, Value, Vector
+from grasp.targets.v1model.p4json import Field, HeaderType, Primitive
+from grasp.targets.v1model.p4values import Const, FieldRef, Operation, Ref, Text, Value, Vector
 from grasp.targets.v1model.translate import bounds as bound
 from grasp.targets.v1model.translate.cnames import text as literal
 from grasp.targets.v1model.translate.expressions import U64, U128, WIDE, Argument, Code, Expressions, field_bounds
@@ -78,8 +78,22 @@ class Statements:
         kind, source = self.places.header_type(target), self.places.header_type(value)
         if kind != source:
             raise UserError(f"BMv2 JSON: a header '{source.name}' is assigned to a '{kind.name}'")
+        if any(isinstance(part, Ref) and self._is_standard(part.name) for part in (target, value)):
+            return self._assign_fields(target, value, kind)
         others = self.places.siblings(target)
         return self._assign_parts(self.places.header(target), self.places.header(value), others)
+
+    def _is_standard(self, header: str) -> bool:
+        """Whether (some of) the metadata is kept by the run time."""
+        return any(ref.header == header for ref in self.layout.standard)
+
+    def _assign_fields(self, target: Value, value: Value, kind: HeaderType) -> Lines:
+        """Assign metadata field by field: the run time lays out standard metadata in its own way."""
+        if not isinstance(target, Ref) or not isinstance(value, Ref):
+            raise UserError("BMv2 JSON: standard metadata is assigned to something that is not metadata")
+        fields = [field.name for field in kind.fields if not field.name.startswith("_padding")]
+        pairs = [(FieldRef(target.name, name), FieldRef(value.name, name)) for name in fields]
+        return [line for one, other in pairs for line in self.assign(one, other)]
 
     @staticmethod
     def _assign_parts(target: str, source: str, siblings: Lines) -> Lines:
