@@ -11,9 +11,9 @@ import enum
 from dataclasses import dataclass
 
 Key = tuple["int | tuple[int, int] | None", ...]
-"""One item per key field, in the table's order. By kind of match: EXACT the value; LPM (value, prefix length);
-TERNARY (value, mask); RANGE (low, high), both inclusive. None is "don't care" (not for EXACT). An optional
-field is TERNARY."""
+"""One item per key field, in the table's order. By kind of match: EXACT the value; LPM (value, prefix
+length); TERNARY (value, mask); RANGE (low, high), both inclusive. None is "don't care" (not for EXACT). An
+optional field is TERNARY."""
 
 
 class Code(enum.Enum):
@@ -245,7 +245,15 @@ class IdleTimeout:
     entries: tuple[Entry, ...]
 
 
-Event = PacketIn | DigestList | IdleTimeout
+@dataclass(frozen=True, slots=True)
+class PortEvent:
+    """A port's interface came up or went down."""
+
+    number: int
+    up: bool
+
+
+Event = PacketIn | DigestList | IdleTimeout | PortEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +267,8 @@ class PortStatus:
     rx_bytes: int
     tx_packets: int
     tx_bytes: int
-    rx_truncated: int  # dropped: longer than any buffer, or a segmentation offload's super-packet
+    rx_lost: int  # dropped by the kernel: the switch was too slow
+    rx_truncated: int  # dropped: longer than any buffer
     tx_queue_full: int  # dropped at the tail of the egress queue
     tx_too_long: int  # dropped: longer than the interface's MTU allows
     tx_too_short: int  # dropped: the interface needs at least a link header
@@ -276,7 +285,7 @@ class SwitchCounts:
     dropped_no_port: int  # sent to a port that does not exist
     dropped_loop: int  # passed the pipeline too often
     dropped_priority: int  # priority without a queue
-    dropped_too_long: int  # longer than any buffer after the deparser
+    dropped_too_long: int  # recirculated, but longer than any buffer
     no_clone_session: int
     no_multicast_group: int
     events_lost: int  # packet-ins, digests or idle timeouts that nobody fetched in time

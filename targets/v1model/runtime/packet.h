@@ -48,6 +48,7 @@ struct v1_requests {
     bool resubmit;
     bool recirculate;
     bool exit;              /* `exit` was executed; the program's own, zeroed before a pipeline */
+    bool failed;            /* see v1_assert_failed */
     uint16_t clone_session; /* 0 to 32767 */
     uint32_t clone_list;
     uint32_t resubmit_list;
@@ -74,9 +75,6 @@ static inline void v1_truncate(struct v1_packet *packet, uint64_t length) {
     if (length < packet->truncated)
         packet->truncated = (uint32_t)length;
 }
-
-/* The primitives `mark_to_drop` and `drop`. */
-void v1_mark_to_drop(struct v1_packet *packet);
 
 /* The primitive `modify_field_rng_uniform`: a random value from low to high in *value; *value is
  * left alone when low > high. */

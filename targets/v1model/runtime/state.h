@@ -94,6 +94,10 @@ struct v1_bucket {
     uint64_t filled; /* tokens made since the origin of time */
 };
 
+struct v1_rates { /* per second, in packets or bytes; configured = 0: no meter */
+    uint64_t configured, cir, cburst, pir, pburst;
+};
+
 enum v1_color { V1_GREEN = 0, V1_YELLOW = 1, V1_RED = 2 };
 
 /* Two-rate three-colour meter: bucket 0 is the peak rate, bucket 1 the committed one. An
@@ -102,6 +106,7 @@ struct v1_meter {
     bool configured;
     uint64_t origin; /* time at which it was configured, microseconds */
     struct v1_bucket bucket[2];
+    struct v1_rates rates; /* as configured */
 };
 
 struct v1_meters {
@@ -122,6 +127,9 @@ static inline void v1_execute_meter(const struct v1_packet *packet, struct v1_me
 }
 
 struct v1_table;
+struct v1_profile;
+struct v1_digest;
+struct v1_replication;
 
 /* What a loaded program owns on one switch. Arrays have the order of the program's descriptors. */
 struct v1_context {
@@ -131,10 +139,19 @@ struct v1_context {
     struct v1_register *registers;
     struct v1_counter *counters;
     struct v1_meters *meters;
+    struct v1_profile *profiles;
+    struct v1_digest *digests;
+    struct v1_replication *replication;
     uint64_t now;       /* microseconds since the switch started; read once per batch */
     uint32_t drop_port; /* 511 unless the switch was started with another */
     uint64_t random;    /* state of the generator */
     struct v1_switch *owner;
 };
+
+/* The primitives `mark_to_drop` and `drop`. */
+V1_INLINE void v1_mark_to_drop(struct v1_packet *packet) {
+    packet->standard.egress_spec = packet->context->drop_port;
+    packet->standard.mcast_grp = 0;
+}
 
 #endif

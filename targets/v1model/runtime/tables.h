@@ -24,24 +24,25 @@ struct v1_call {
 
 struct v1_group;
 struct v1_masked;
+struct v1_member;
 struct v1_profile;
 
 struct v1_entry {
-    struct v1_call call;    /* direct tables */
-    uint32_t member;        /* indirect tables: member number, if group is NULL */
-    uint32_t handle;        /* never 0 */
-    struct v1_group *group; /* indirect tables with a selector */
-    struct v1_count count;  /* direct counter */
-    struct v1_meter *meter; /* direct meter, or NULL */
-    uint64_t hit;           /* when it was last hit or installed, microseconds */
-    uint64_t timeout;       /* idle time until it is reported, microseconds; 0: never */
-    int32_t priority;       /* larger wins */
-    bool reported;          /* as idle, at the last sweep */
-    bool constant;          /* came with the program */
-    struct v1_entry *next;  /* same masked key, lower priority */
-    uint64_t *value;        /* key words; lower bounds of ranges */
-    uint64_t *mask;         /* masks; upper bounds of ranges */
-    uint64_t *storage;      /* of the arguments */
+    struct v1_call call;      /* direct tables */
+    struct v1_member *member; /* indirect tables: one of the two */
+    struct v1_group *group;
+    struct v1_count count; /* direct counter */
+    struct v1_meter meter; /* direct meter */
+    uint64_t hit;          /* when it was last hit or written, microseconds */
+    uint64_t timeout;      /* idle time until it is reported, microseconds; 0: never */
+    int32_t priority;      /* larger wins; the prefix length in LPM tables */
+    uint32_t handle;       /* its place in v1_table.entries, plus 1 */
+    bool reported;         /* as idle, at the last sweep */
+    bool constant;         /* came with the program */
+    struct v1_entry *next; /* same mask and value, lower priority */
+    const uint64_t *value; /* laid out as the key; lower bounds of ranges */
+    const uint64_t *mask;  /* masks; upper bounds of ranges */
+    uint64_t words[];      /* value, mask, arguments */
 };
 
 /* A slot of a hash table: the key's words follow, then comes the next slot. */
@@ -62,18 +63,18 @@ struct v1_table {
     const struct v1_table_info *info;
     struct v1_hash exact; /* V1_EXACT */
     struct v1_call miss;  /* the default entry */
-    uint64_t *miss_storage;
     struct v1_profile *profile;
-    bool counts; /* direct counters or idle timeouts: v1_result has to write to the entry */
-    /* V1_LPM and V1_TERNARY: one hash table per mask, best priority first. */
-    struct v1_masked *masked;
+    bool counts;               /* direct counter or idle timeout: a hit writes to the entry */
+    struct v1_masked **masked; /* V1_LPM, V1_TERNARY: a hash table per mask, best priority first */
     uint32_t masks;
-    /* V1_RANGE: entries by falling priority. */
-    struct v1_entry **ordered;
-    /* Every entry by handle - 1; NULL where there is none. */
-    struct v1_entry **entries;
+    struct v1_entry **ordered; /* V1_RANGE: by falling priority */
+    uint64_t *plain;           /* V1_RANGE: the key's bits that are in no range field */
+    struct v1_entry **entries; /* by handle - 1, in the order of insertion; NULL where deleted */
+    uint32_t places;
     uint32_t capacity;
     uint32_t used;
+    uint32_t arg_words; /* the most that an action of the table takes */
+    uint64_t *miss_args;
 };
 
 V1_INLINE uint64_t v1_mix(const uint64_t *key, uint32_t words) {
