@@ -4,16 +4,12 @@ from __future__ import annotations
 import pytest
 import pytest_asyncio
 
-from grasp.targets.v1model.p4runtime import pipeline
-
 from . import rig
 from .fake_engine import FakeEngine
 
 
 @pytest.fixture
-def engine(monkeypatch):
-    monkeypatch.setattr(pipeline, "Engine", FakeEngine)
-    FakeEngine.made.clear()
+def engine():
     return FakeEngine()
 
 

@@ -8,7 +8,7 @@ into `events`.
 from __future__ import annotations
 
 import queue
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 from grasp.targets.v1model.objects import (
@@ -37,24 +37,57 @@ def refuse(code, message):
 
 
 class FakeEngine:
-    made: list[FakeEngine] = []
-
-    def __init__(self, **_options):
-        self.closed = False
-        self.programs = []
+    def __init__(self):
         self.events = queue.SimpleQueue()
+        self.loaded = []
+        self.program = None
         self.sent = []
-        self.acknowledged = []
         self.port_up = {1: True, 2: True}
-        FakeEngine.made.append(self)
 
     def load(self, path: Path):
-        program = load(Path(path).read_bytes())
-        self.programs.append(Path(path))
+        self.loaded.append(FakeProgram(Path(path)))
+        return self.loaded[-1]
+
+    def activate(self, program):
+        if self.program is not None:
+            self.program.close()
+        self.program = program
+
+    def start(self):
+        pass
+
+    def close(self):
+        pass
+
+    def ports(self):
+        counts = [0] * (len(fields(PortStatus)) - 3)
+        return [PortStatus(n, f"eth{n}", up, *counts) for n, up in self.port_up.items()]
+
+    def packet_out(self, packet):
+        self.sent.append(packet)
+
+    def next_event(self, timeout=None):
+        try:
+            return self.events.get(timeout=timeout) if timeout != 0 else self.events.get_nowait()
+        except queue.Empty:
+            return None
+
+    def wake(self):
+        self.events.put(None)
+
+
+class FakeProgram:
+    def __init__(self, path: Path):
+        self.closed = False
+        self.acknowledged = []
+        program = load(path.read_bytes())
         names = {number: action.name for number, action in program.actions.items()}
         self.actions = {
             one.name: ActionInfo(
-                one.name, one.id, tuple(p.name for p in one.parameters), tuple(p.width for p in one.parameters)
+                one.name,
+                one.id,
+                tuple(p.name for p in one.parameters),
+                tuple(p.width for p in one.parameters),
             )
             for one in program.actions.values()
         }
@@ -87,7 +120,9 @@ class FakeEngine:
             one.name: ArrayInfo(one.name, one.id, one.size, one.width) for one in program.registers.values()
         }
         self.counters = {
-            one.name: ArrayInfo(one.name, one.id, one.size) for one in program.counters.values() if not one.table
+            one.name: ArrayInfo(one.name, one.id, one.size)
+            for one in program.counters.values()
+            if not one.table
         }
         self.meters = {
             one.name: ArrayInfo(one.name, one.id, one.size, unit=Unit(one.bytes))
@@ -133,17 +168,8 @@ class FakeEngine:
         self.multicast = {}
         self.clones = {}
 
-    def start(self):
-        pass
-
     def close(self):
         self.closed = True
-
-    def ports(self):
-        return [PortStatus(n, f"eth{n}", up, *[0] * 9) for n, up in self.port_up.items()]
-
-    def packet_out(self, packet):
-        self.sent.append(packet)
 
     # tables
 
@@ -260,19 +286,10 @@ class FakeEngine:
     def delete_clone_session(self, session):
         del self.clones[session]
 
-    # events
+    # digests
 
     def set_digest(self, name, config):
         self.digest_configs[name] = config
 
     def ack_digest(self, name, list_id):
         self.acknowledged.append((name, list_id))
-
-    def next_event(self, timeout=None):
-        try:
-            return self.events.get(timeout=timeout) if timeout != 0 else self.events.get_nowait()
-        except queue.Empty:
-            return None
-
-    def wake(self):
-        self.events.put(None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A P4Runtime server over the fake engine, a plain gRPC client, and shorthand for messages of the test program."""
+"""A P4Runtime server over the fake engine, a plain gRPC client, shorthand for the test program's messages."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import asyncio
 from pathlib import Path
 
 import grpc
-from finsy.proto import U128, p4d, p4i, p4r, p4r_grpc, rpc_status
+import pytest
+from finsy.proto import U128, p4d, p4i, p4r, p4r_grpc, rpc_code, rpc_status
 from google.protobuf import text_format
 
+from grasp.targets.v1model.objects import PacketIn
 from grasp.targets.v1model.p4runtime.server import P4RuntimeServer
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -78,7 +80,7 @@ def bits(value):
     return p4d.P4Data(bitstring=value)
 
 
-class Refused(Exception):
+class Refused(Exception):  # noqa: N818
     """A call that failed: its status code, and the codes and texts of its batch's elements."""
 
     def __init__(self, error):
@@ -97,6 +99,15 @@ class Refused(Exception):
     @property
     def codes(self):
         return [one.canonical_code for one in self.details]
+
+
+async def refusal(write):
+    """The code with which the only update of a batch is refused."""
+    with pytest.raises(Refused) as refused:
+        await write
+    assert refused.value.code == rpc_code.UNKNOWN
+    (code,) = refused.value.codes
+    return code
 
 
 async def answer(awaitable):
@@ -158,7 +169,9 @@ class Client:
     def _me(self):
         return {"device_id": self.device, "role": self.role, "election_id": U128.encode(self.election_id)}
 
-    async def set_config(self, action=SetConfig.VERIFY_AND_COMMIT, info=INFO, data=None, cookie=None, **fields):
+    async def set_config(
+        self, action=SetConfig.VERIFY_AND_COMMIT, info=INFO, data=None, cookie=None, **fields
+    ):
         config = p4r.ForwardingPipelineConfig(
             p4info=info, p4_device_config=JSON.read_bytes() if data is None else data
         )
@@ -201,6 +214,11 @@ class Client:
             refused.found = found
             raise
         return [_message(one) for one in found]
+
+    async def settle(self, engine):
+        """Wait until the events before now have been dealt with: a packet-in comes behind them."""
+        engine.events.put(PacketIn(bytes(2)))
+        await self.receive()
 
 
 def _message(one):

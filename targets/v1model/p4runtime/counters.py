@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from finsy.proto import p4i, p4r
+from grasp.targets.v1model.program import Program
 
-from grasp.targets.v1model.engine import Engine
 from grasp.targets.v1model.objects import Counts
 
 from .entities import modify_only
@@ -35,9 +35,9 @@ def read_counts(data: p4r.CounterData, what: str) -> Counts:
 class Counter:
     """One indirect counter."""
 
-    def __init__(self, info: p4i.Counter, engine: Engine) -> None:
-        self.info, self.engine, self.name = info, engine, info.preamble.name
-        self.size = engine.counters[self.name].size
+    def __init__(self, info: p4i.Counter, program: Program) -> None:
+        self.info, self.program, self.name = info, program, info.preamble.name
+        self.size = program.counters[self.name].size
 
     def write(self, kind: p4r.Update.Type.ValueType, message: p4r.CounterEntry) -> None:
         """Set one cell, or all if the message has no index; a message without data changes nothing."""
@@ -47,15 +47,15 @@ class Counter:
         if message.HasField("data"):
             counts = read_counts(message.data, self.name)
             for cell in cells:
-                self.engine.write_counter(self.name, cell, counts)
+                self.program.write_counter(self.name, cell, counts)
 
     def read(self, message: p4r.CounterEntry) -> Iterator[p4r.CounterEntry]:
         """One cell, or all."""
         if message.HasField("index"):
             (cell,) = indices(message.index, self.size, self.name)
-            yield self._message(cell, self.engine.read_counter(self.name, cell))
+            yield self._message(cell, self.program.read_counter(self.name, cell))
             return
-        for cell, counts in enumerate(self.engine.read_counters(self.name)):
+        for cell, counts in enumerate(self.program.read_counters(self.name)):
             yield self._message(cell, counts)
 
     def _message(self, cell: int, counts: Counts) -> p4r.CounterEntry:

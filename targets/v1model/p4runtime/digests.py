@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Digests: their configuration, and the lists of samples that the engine gathers."""
+"""Digests: their configuration, and the lists of samples that the program gathers."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import time
 from collections.abc import Iterator
 
 from finsy.proto import p4i, p4r, p4t
+from grasp.targets.v1model.program import Program
 
-from grasp.targets.v1model.engine import Engine
 from grasp.targets.v1model.objects import DigestConfig, DigestList
 
 from .errors import already_exists, invalid_argument, not_found
@@ -18,8 +18,8 @@ from .p4data import make_codec
 class Digest:
     """One digest; nothing is sent until a controller configures it."""
 
-    def __init__(self, info: p4i.Digest, types: p4t.P4TypeInfo, engine: Engine) -> None:
-        self.info, self.engine, self.name = info, engine, info.preamble.name
+    def __init__(self, info: p4i.Digest, types: p4t.P4TypeInfo, program: Program) -> None:
+        self.info, self.program, self.name = info, program, info.preamble.name
         self.config: p4r.DigestEntry | None = None
         self._codec = make_codec(info.type_spec, types, f"digest {self.name}")
 
@@ -30,13 +30,13 @@ class Digest:
         if kind != p4r.Update.INSERT and self.config is None:
             raise not_found(f"digest {self.name} is not configured")
         if kind == p4r.Update.DELETE:
-            self.engine.set_digest(self.name, None)
+            self.program.set_digest(self.name, None)
             self.config = None
             return
         config = message.config
         if min(config.max_timeout_ns, config.max_list_size, config.ack_timeout_ns) < 0:
             raise invalid_argument(f"digest {self.name}: timeouts and sizes cannot be negative")
-        self.engine.set_digest(
+        self.program.set_digest(
             self.name,
             DigestConfig(
                 max_timeout_us=-(-config.max_timeout_ns // 1000),
@@ -56,7 +56,7 @@ class Digest:
 
     def acknowledge(self, list_id: int) -> None:
         """Let samples of a list be sent again."""
-        self.engine.ack_digest(self.name, list_id)
+        self.program.ack_digest(self.name, list_id)
 
     def message(self, event: DigestList) -> p4r.DigestList:
         """The message for a list of samples."""

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from finsy.proto import p4i, p4r
+from grasp.targets.v1model.program import Program
 
-from grasp.targets.v1model.engine import Engine
 from grasp.targets.v1model.objects import Key
 
 from . import meters
@@ -24,9 +24,9 @@ class Resources:
     """The direct counter and the direct meter of one table, if it has them."""
 
     def __init__(
-        self, table: str, counter: p4i.DirectCounter | None, meter: p4i.DirectMeter | None, engine: Engine
+        self, table: str, counter: p4i.DirectCounter | None, meter: p4i.DirectMeter | None, program: Program
     ) -> None:
-        self.table, self.counter, self.meter, self.engine = table, counter, meter, engine
+        self.table, self.counter, self.meter, self.program = table, counter, meter, program
 
     def check(self, message: p4r.TableEntry) -> None:
         """Refuse data for a resource that the table does not have, or values that it cannot hold."""
@@ -72,13 +72,13 @@ class Resources:
     def write_counter(self, place: tuple[Key, int], data: p4r.CounterData) -> None:
         """Set an entry's counter."""
         self.need_counter()
-        self.engine.set_entry_counts(self.table, place[0], read_counts(data, self.table), place[1])
+        self.program.set_entry_counts(self.table, place[0], read_counts(data, self.table), place[1])
 
     def write_meter(self, place: tuple[Key, int], config: p4r.MeterConfig | None) -> None:
         """Configure an entry's meter; None makes it always green."""
         spec = self.need_meter().spec
         rates = None if config is None else meters.decode(config, spec, self.table)
-        self.engine.set_entry_rates(self.table, place[0], rates, place[1])
+        self.program.set_entry_rates(self.table, place[0], rates, place[1])
 
     def read(self, place: tuple[Key, int], wanted: p4r.TableEntry, result: p4r.TableEntry) -> None:
         """Add the resources that a request asks for to an entry's message."""
@@ -91,13 +91,13 @@ class Resources:
 
     def counter_data(self, place: tuple[Key, int]) -> p4r.CounterData:
         """An entry's counter."""
-        counts = self.engine.entry(self.table, *place).counts
+        counts = self.program.entry(self.table, *place).counts
         assert counts is not None  # the table has a direct counter
         return counts_message(counts, self.need_counter().spec)
 
     def meter_config(self, place: tuple[Key, int]) -> p4r.MeterConfig | None:
         """An entry's meter; None if it is always green."""
-        rates = self.engine.entry(self.table, *place).rates
+        rates = self.program.entry(self.table, *place).rates
         return None if rates is None else meters.encode(rates)
 
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from finsy.proto import p4i, p4r, rpc_code
+from grasp.targets.v1model.program import Program
 
-from grasp.targets.v1model.engine import Engine
-from grasp.targets.v1model.objects import DigestList, EngineError, Event, IdleTimeout, PacketIn
+from grasp.targets.v1model.objects import DigestList, EngineError, IdleTimeout, PacketIn
 
 from .counters import Counter
 from .digests import Digest
@@ -31,7 +31,7 @@ _TYPES = (p4r.Update.INSERT, p4r.Update.MODIFY, p4r.Update.DELETE)
 
 
 @contextmanager
-def _engine_refusals() -> Iterator[None]:
+def engine_refusals() -> Iterator[None]:
     """Let a refusal of the engine's look like one of ours: the codes have the same names."""
     try:
         yield
@@ -40,19 +40,19 @@ def _engine_refusals() -> Iterator[None]:
 
 
 class Forwarding:
-    """What controllers have written for a program, and the way to the engine that runs it."""
+    """What controllers have written for a program, which need not be running yet."""
 
-    def __init__(self, info: p4i.P4Info, engine: Engine, ports: Ports) -> None:
-        index = Index(info, engine)
+    def __init__(self, info: p4i.P4Info, program: Program, ports: Ports) -> None:
+        index = Index(info, program)
         types = index.info.type_info
-        self.engine = engine
+        self.program = program
         self.packet_io = PacketIO(index.info)
-        self.profiles = {i: Profile(one, index, engine, ports) for i, one in index.profiles.items()}
+        self.profiles = {i: Profile(one, index, program, ports) for i, one in index.profiles.items()}
         self.tables = {
-            i: Table(one, index, engine, self.profiles.get(one.implementation_id))
+            i: Table(one, index, program, self.profiles.get(one.implementation_id))
             for i, one in index.tables.items()
         }
-        self.digests = {i: Digest(one, types, engine) for i, one in index.digests.items()}
+        self.digests = {i: Digest(one, types, program) for i, one in index.digests.items()}
         self._tables_by_name = {table.name: table for table in self.tables.values()}
         self._digests_by_name = {digest.name: digest for digest in self.digests.values()}
         counted = {i: table for i, table in self.tables.items() if table.resources.counter is not None}
@@ -67,14 +67,14 @@ class Forwarding:
             "table_entry": dict(self.tables),
             "direct_counter_entry": {i: DirectCounter(table) for i, table in counted.items()},
             "direct_meter_entry": {i: DirectMeter(table) for i, table in metered.items()},
-            "counter_entry": {i: Counter(one, engine) for i, one in index.counters.items()},
-            "meter_entry": {i: Meter(one, engine) for i, one in index.meters.items()},
-            "register_entry": {i: Register(one, types, engine) for i, one in index.registers.items()},
-            "value_set_entry": {i: ValueSet(one, engine) for i, one in index.value_sets.items()},
+            "counter_entry": {i: Counter(one, program) for i, one in index.counters.items()},
+            "meter_entry": {i: Meter(one, program) for i, one in index.meters.items()},
+            "register_entry": {i: Register(one, types, program) for i, one in index.registers.items()},
+            "value_set_entry": {i: ValueSet(one, program) for i, one in index.value_sets.items()},
             "digest_entry": dict(self.digests),
         }
         self._stores: dict[str, Store] = {which: ById(which, stores) for which, stores in by_id.items()}
-        self._stores["packet_replication_engine_entry"] = Replication(engine)
+        self._stores["packet_replication_engine_entry"] = Replication(program)
 
     # ---- requests
 
@@ -91,33 +91,26 @@ class Forwarding:
         if update.type not in _TYPES:
             raise invalid_argument("the update has no type")
         which, store = self._store(update.entity)
-        with _engine_refusals():
+        with engine_refusals():
             store.write(update.type, getattr(update.entity, which))
 
     def read(self, entity: p4r.Entity) -> Iterator[p4r.Entity]:
         """The entities that a request selects."""
         which, store = self._store(entity)
-        with _engine_refusals():
+        with engine_refusals():
             for message in store.read(getattr(entity, which)):
                 yield p4r.Entity(**{which: message})
-
-    # ---- packets and acknowledgements from a controller
-
-    def send(self, packet: p4r.PacketOut) -> None:
-        """Let a packet enter on the CPU port."""
-        with _engine_refusals():
-            self.engine.packet_out(self.packet_io.pack(packet))
 
     def acknowledge(self, ack: p4r.DigestListAck) -> None:
         """Let the samples of a digest list be sent again."""
         if ack.digest_id not in self.digests:
             raise unknown("digest", ack.digest_id)
-        with _engine_refusals():
+        with engine_refusals():
             self.digests[ack.digest_id].acknowledge(ack.list_id)
 
     # ---- what the program tells
 
-    def tell(self, event: Event) -> p4r.StreamMessageResponse | None:
+    def tell(self, event: PacketIn | DigestList | IdleTimeout) -> p4r.StreamMessageResponse | None:
         """The message for an event; None if there is nothing to tell."""
         if isinstance(event, PacketIn):
             packet = self.packet_io.unpack(event.data)
@@ -125,7 +118,6 @@ class Forwarding:
         if isinstance(event, DigestList):
             digest = self._digests_by_name.get(event.name)
             return None if digest is None else p4r.StreamMessageResponse(digest=digest.message(event))
-        assert isinstance(event, IdleTimeout)
         table = self._tables_by_name.get(event.table)
         entries = [] if table is None else [table.idle(entry) for entry in event.entries]
         told = [entry for entry in entries if entry is not None]
@@ -133,10 +125,6 @@ class Forwarding:
             return None
         notification = p4r.IdleTimeoutNotification(table_entry=told, timestamp=time.time_ns())
         return p4r.StreamMessageResponse(idle_timeout_notification=notification)
-
-    def watches_ports(self) -> bool:
-        """Whether a change of a port's state matters."""
-        return any(profile.watches_ports() for profile in self.profiles.values())
 
     def port_changed(self, port: int) -> None:
         """Take note that a port went down or came up."""

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from finsy.proto import p4i, p4r
+from grasp.targets.v1model.program import Program
 
-from grasp.targets.v1model.engine import Engine
 from grasp.targets.v1model.objects import Rates
 
 from .entities import modify_only
@@ -46,9 +46,9 @@ def refuse_counters(message: p4r.MeterEntry | p4r.DirectMeterEntry, what: str) -
 class Meter:
     """One indirect meter."""
 
-    def __init__(self, info: p4i.Meter, engine: Engine) -> None:
-        self.info, self.engine, self.name = info, engine, info.preamble.name
-        self.size = engine.meters[self.name].size
+    def __init__(self, info: p4i.Meter, program: Program) -> None:
+        self.info, self.program, self.name = info, program, info.preamble.name
+        self.size = program.meters[self.name].size
 
     def write(self, kind: p4r.Update.Type.ValueType, message: p4r.MeterEntry) -> None:
         """Configure one cell, or all if the message has no index; no configuration means always green."""
@@ -58,16 +58,16 @@ class Meter:
         cells = indices(index, self.size, self.name)
         rates = decode(message.config, self.info.spec, self.name) if message.HasField("config") else None
         for cell in cells:
-            self.engine.write_meter(self.name, cell, rates)
+            self.program.write_meter(self.name, cell, rates)
 
     def read(self, message: p4r.MeterEntry) -> Iterator[p4r.MeterEntry]:
         """One cell, or all."""
         refuse_counters(message, self.name)
         if message.HasField("index"):
             (cell,) = indices(message.index, self.size, self.name)
-            yield self._message(cell, self.engine.read_meter(self.name, cell))
+            yield self._message(cell, self.program.read_meter(self.name, cell))
             return
-        for cell, rates in enumerate(self.engine.read_meters(self.name)):
+        for cell, rates in enumerate(self.program.read_meters(self.name)):
             yield self._message(cell, rates)
 
     def _message(self, cell: int, rates: Rates | None) -> p4r.MeterEntry:

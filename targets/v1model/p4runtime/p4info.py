@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""P4Info by id, checked against the program that the engine has loaded."""
+"""P4Info by id, checked against the program that it is to describe."""
 
 from collections.abc import Collection, Iterable, Mapping
 from typing import Protocol, TypeVar
 
 from finsy.proto import p4i, p4t
-
-from grasp.targets.v1model.engine import Engine
+from grasp.targets.v1model.program import Program
 
 from . import matches
 from .errors import P4RuntimeError, invalid_argument
@@ -47,7 +46,7 @@ def lookup(objects: Mapping[int, T], p4_id: int, what: str) -> T:
 class Index:
     """The objects of a P4Info by id. Where a type is translated, widths are not above the data plane's."""
 
-    def __init__(self, info: p4i.P4Info, engine: Engine) -> None:
+    def __init__(self, info: p4i.P4Info, program: Program) -> None:
         self.info = p4i.P4Info()
         self.info.CopyFrom(info)
         self.tables = _by_id(self.info.tables)
@@ -60,7 +59,7 @@ class Index:
         self.registers = _by_id(self.info.registers)
         self.value_sets = _by_id(self.info.value_sets)
         self.digests = _by_id(self.info.digests)
-        self._check(engine)
+        self._check(program)
 
     def direct_counter(self, table: p4i.Table) -> p4i.DirectCounter | None:
         """The direct counter of a table."""
@@ -74,20 +73,20 @@ class Index:
             (self.direct_meters[i] for i in table.direct_resource_ids if i in self.direct_meters), None
         )
 
-    def _check(self, engine: Engine) -> None:
+    def _check(self, program: Program) -> None:
         """Refuse a P4Info of another program, or one that asks for what the target lacks."""
-        _check_names("table", self.tables.values(), engine.tables)
-        _check_names("action", self.actions.values(), engine.actions)
-        _check_names("action profile", self.profiles.values(), engine.profiles)
-        _check_names("counter", self.counters.values(), engine.counters)
-        _check_names("meter", self.meters.values(), engine.meters)
-        _check_names("register", self.registers.values(), engine.registers)
-        _check_names("value set", self.value_sets.values(), engine.value_sets)
-        _check_names("digest", self.digests.values(), engine.digests)
+        _check_names("table", self.tables.values(), program.tables)
+        _check_names("action", self.actions.values(), program.actions)
+        _check_names("action profile", self.profiles.values(), program.profiles)
+        _check_names("counter", self.counters.values(), program.counters)
+        _check_names("meter", self.meters.values(), program.meters)
+        _check_names("register", self.registers.values(), program.registers)
+        _check_names("value set", self.value_sets.values(), program.value_sets)
+        _check_names("digest", self.digests.values(), program.digests)
         for table in self.tables.values():
-            self._check_table(table, engine)
+            self._check_table(table, program)
         for action in self.actions.values():
-            widths = engine.actions[action.preamble.name].widths
+            widths = program.actions[action.preamble.name].widths
             if len(widths) != len(action.params):
                 raise _mismatch("action", action)
             for param, width in zip(action.params, widths, strict=True):
@@ -101,8 +100,8 @@ class Index:
         if self.info.externs:
             raise invalid_argument(f"extern {self.info.externs[0].extern_type_name} is not one of v1model's")
 
-    def _check_table(self, table: p4i.Table, engine: Engine) -> None:
-        known = engine.tables[table.preamble.name]
+    def _check_table(self, table: p4i.Table, program: Program) -> None:
+        known = program.tables[table.preamble.name]
         if len(known.fields) != len(table.match_fields):
             raise _mismatch("table", table)
         for field, key in zip(table.match_fields, known.fields, strict=True):

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Forwarding pipeline configurations: verified, saved, committed.
 
-A configuration is tried on an engine of its own, without ports, before the switch's engine takes it. One that
-is saved lives there until it is committed, and takes the controllers' writes meanwhile.
+A configuration is tried on a program that does not run yet. A saved one takes the controllers' writes until
+it is committed.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from grasp.targets.v1model.engine import Engine
 from . import reconcile
 from .device_config import program_json
 from .errors import P4RuntimeError, failed_precondition, invalid_argument, not_found
-from .forwarding import Forwarding
+from .forwarding import Forwarding, engine_refusals
 from .ports import Ports
 
 _Set = p4r.SetForwardingPipelineConfigRequest
@@ -29,10 +29,9 @@ _Get = p4r.GetForwardingPipelineConfigRequest
 
 @dataclass(frozen=True)
 class Pipeline:
-    """A configuration, its compiled program and the state that controllers gave it."""
+    """A configuration and its loaded program with the state that controllers gave it."""
 
     config: p4r.ForwardingPipelineConfig
-    program: Path
     forwarding: Forwarding
 
 
@@ -60,6 +59,13 @@ class Pipelines:
             raise failed_precondition("no forwarding pipeline config is set")
         return pipeline.forwarding
 
+    @property
+    def running(self) -> Forwarding:
+        """What packets and acknowledgements are about: the pipeline that runs, not one that is saved."""
+        if self.committed is None:
+            raise failed_precondition("no forwarding pipeline config is set")
+        return self.committed.forwarding
+
     async def set(self, action: _Set.Action.ValueType, config: p4r.ForwardingPipelineConfig | None) -> None:
         """Carry out a SetForwardingPipelineConfig request."""
         async with self._changing:
@@ -77,7 +83,7 @@ class Pipelines:
             raise invalid_argument("COMMIT takes no config")
         if self.saved is None:
             raise not_found("no config was saved")
-        self._commit(self.saved, reconcile.snapshot(self.saved.forwarding))
+        self._commit(self.saved)
 
     async def _verify(
         self, action: _Set.Action.ValueType, config: p4r.ForwardingPipelineConfig | None
@@ -87,49 +93,54 @@ class Pipelines:
         source = program_json(config.p4_device_config) or self._initial
         if not source:
             raise invalid_argument("the config has no p4_device_config")
+        pipeline = await self._load(config, source)
+        if action == _Set.VERIFY:
+            pipeline.forwarding.program.close()
+        elif action == _Set.VERIFY_AND_SAVE:
+            self._forget_saved()
+            self.saved = pipeline
+        else:
+            if action == _Set.RECONCILE_AND_COMMIT and self.committed is not None:
+                _carry_over(self.committed.forwarding, pipeline.forwarding)
+            self._commit(pipeline)
+
+    async def _load(self, config: p4r.ForwardingPipelineConfig, source: bytes) -> Pipeline:
+        """A pipeline whose program does not run yet."""
         try:
-            program = await asyncio.to_thread(self._compile, source)
+            path = await asyncio.to_thread(self._compile, source)
+            program = self.engine.load(path)
         except UserError as error:
             raise invalid_argument(str(error)) from error
-        trial = self._try(config, program)
         try:
-            if action == _Set.VERIFY_AND_SAVE:
-                self._forget_saved()
-                self.saved = trial
-            elif action == _Set.VERIFY_AND_COMMIT:
-                self._commit(trial, ())
-            elif action == _Set.RECONCILE_AND_COMMIT:
-                updates = (
-                    [] if self.committed is None else list(reconcile.snapshot(self.committed.forwarding))
-                )
-                _restore(trial.forwarding, updates)
-                self._commit(trial, updates)
-        finally:
-            if trial is not self.saved:
-                trial.forwarding.engine.close()
-
-    def _try(self, config: p4r.ForwardingPipelineConfig, program: Path) -> Pipeline:
-        """The configuration on an engine of its own."""
-        engine = Engine()
-        try:
-            engine.load(program)
-            return Pipeline(config, program, Forwarding(config.p4info, engine, self.ports))
-        except Exception:
-            engine.close()
+            return Pipeline(config, Forwarding(config.p4info, program, self.ports))
+        except P4RuntimeError:
+            program.close()
             raise
 
-    def _commit(self, pipeline: Pipeline, updates: Iterable[p4r.Update]) -> None:
-        """Let the switch run a verified pipeline, with the state that the updates make."""
-        self.engine.load(pipeline.program)
-        forwarding = Forwarding(pipeline.config.p4info, self.engine, self.ports)
-        reconcile.restore(forwarding, updates)
-        self.committed = Pipeline(pipeline.config, pipeline.program, forwarding)
+    def _commit(self, pipeline: Pipeline) -> None:
+        """Let the switch run a pipeline; the program that ran before is gone."""
+        self.engine.activate(pipeline.forwarding.program)
+        self.committed = pipeline
+        if pipeline is self.saved:
+            self.saved = None
         self._forget_saved()
+
+    def send(self, packet: p4r.PacketOut) -> None:
+        """Let a packet enter the running pipeline on the CPU port."""
+        with engine_refusals():
+            self.engine.packet_out(self.running.packet_io.pack(packet))
 
     def _forget_saved(self) -> None:
         if self.saved is not None:
-            self.saved.forwarding.engine.close()
+            self.saved.forwarding.program.close()
             self.saved = None
+
+    def port_changed(self, number: int, up: bool) -> None:
+        """Take note that a port came up or went down."""
+        self.ports.changed(number, up)
+        for pipeline in (self.committed, self.saved):
+            if pipeline is not None:
+                pipeline.forwarding.port_changed(number)
 
     def get(self, wanted: _Get.ResponseType.ValueType) -> p4r.GetForwardingPipelineConfigResponse:
         """What a GetForwardingPipelineConfig request asks for; empty if no configuration is set."""
@@ -149,13 +160,10 @@ class Pipelines:
             config.cookie.CopyFrom(pipeline.config.cookie)
         return response
 
-    def close(self) -> None:
-        """Free what a saved configuration holds; the switch's engine is its owner's."""
-        self._forget_saved()
 
-
-def _restore(forwarding: Forwarding, updates: Iterable[p4r.Update]) -> None:
+def _carry_over(old: Forwarding, new: Forwarding) -> None:
     try:
-        reconcile.restore(forwarding, updates)
+        reconcile.restore(new, reconcile.snapshot(old))
     except P4RuntimeError as error:
+        new.program.close()
         raise invalid_argument(f"the forwarding state cannot be kept: {error.message}") from error

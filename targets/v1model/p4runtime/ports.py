@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Port numbers in messages, and which ports there are and work."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from grasp.targets.v1model.objects import PortStatus
 
@@ -19,21 +19,14 @@ def decode_port(data: bytes, what: str) -> int:
 
 
 class Ports:
-    """The ports' state when it was last looked at."""
+    """The switch's ports as they were last heard of."""
 
-    def __init__(self, query: Callable[[], Iterable[PortStatus]]) -> None:
-        self._query = query
-        self._up: dict[int, bool] = {}
-        self.refresh()
+    def __init__(self, ports: Iterable[PortStatus]) -> None:
+        self._up = {port.number: port.up for port in ports}
 
-    def refresh(self) -> list[int]:
-        """Look again; returns the numbers of the ports that changed."""
-        now = {port.number: port.up for port in self._query()}
-        changed = [
-            number for number in now.keys() | self._up.keys() if now.get(number) != self._up.get(number)
-        ]
-        self._up = now
-        return sorted(changed)
+    def changed(self, number: int, up: bool) -> None:
+        """Take note that a port came up or went down."""
+        self._up[number] = up
 
     def exists(self, port: int) -> bool:
         """Whether an interface is attached as this port."""

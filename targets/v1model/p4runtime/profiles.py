@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from finsy.proto import p4i, p4r
+from grasp.targets.v1model.program import Program
 
-from grasp.targets.v1model.engine import Engine
 from grasp.targets.v1model.objects import Call, Group, GroupMember, Member, Target
 
 from . import actions
@@ -45,8 +45,8 @@ class Profile:
     Its tables are programmed either by members and groups or by one-shot action sets, never by both.
     """
 
-    def __init__(self, info: p4i.ActionProfile, index: Index, engine: Engine, ports: Ports) -> None:
-        self.info, self.index, self.engine, self.ports = info, index, engine, ports
+    def __init__(self, info: p4i.ActionProfile, index: Index, program: Program, ports: Ports) -> None:
+        self.info, self.index, self.program, self.ports = info, index, program, ports
         self.name = info.preamble.name
         self.members: dict[int, p4r.ActionProfileMember] = {}
         self.groups: dict[int, p4r.ActionProfileGroup] = {}
@@ -68,11 +68,11 @@ class Profile:
         if kind == p4r.Update.INSERT:
             if number in self.members:
                 raise already_exists(f"{self.name}: member {number} exists")
-            self.engine.insert_member(self.name, number, self._call(message.action))
+            self.program.insert_member(self.name, number, self._call(message.action))
         elif number not in self.members:
             raise not_found(f"{self.name}: no member {number}")
         elif kind == p4r.Update.MODIFY:
-            self.engine.modify_member(self.name, number, self._call(message.action))
+            self.program.modify_member(self.name, number, self._call(message.action))
         else:
             self._delete_member(number)
             return
@@ -90,7 +90,7 @@ class Profile:
         for group, watched in self._watched.items():
             if any(one.member == number for one in watched):
                 raise failed_precondition(f"{self.name}: member {number} is in group {group}")
-        self.engine.delete_member(self.name, number)
+        self.program.delete_member(self.name, number)
         del self.members[number]
 
     def read_members(self, message: p4r.ActionProfileMember) -> Iterator[p4r.ActionProfileMember]:
@@ -121,10 +121,10 @@ class Profile:
             if message.max_size != self.groups[number].max_size:
                 raise invalid_argument(f"{self.name}: group {number} keeps its max_size")
             watched = self._group_members(message)
-            self.engine.modify_group(self.name, number, self._live(watched))
+            self.program.modify_group(self.name, number, self._live(watched))
             self._watched[number] = watched
         else:
-            self.engine.delete_group(self.name, number)
+            self.program.delete_group(self.name, number)
             del self.groups[number], self._watched[number]
             return
         group = p4r.ActionProfileGroup()
@@ -147,7 +147,7 @@ class Profile:
         return watched
 
     def _insert_group(self, number: int, watched: list[_Watched]) -> None:
-        self.engine.insert_group(self.name, number, self._live(watched))
+        self.program.insert_group(self.name, number, self._live(watched))
         self._watched[number] = watched
 
     def _weight(self, weight: int) -> int:
@@ -184,15 +184,11 @@ class Profile:
             if one.port is None or self.ports.is_up(one.port)
         ]
 
-    def watches_ports(self) -> bool:
-        """Whether a member of a group watches a port."""
-        return any(one.port is not None for watched in self._watched.values() for one in watched)
-
     def port_changed(self, port: int) -> None:
         """Leave out, or take back, the members that watch a port which went down or came up."""
         for number, watched in self._watched.items():
             if any(one.port == port for one in watched):
-                self.engine.modify_group(self.name, number, self._live(watched))
+                self.program.modify_group(self.name, number, self._live(watched))
 
     # ---- what a table's entries point to
 
@@ -239,12 +235,12 @@ class Profile:
         group = next(self._new_ids)
         try:
             for number, call in zip(numbers, calls, strict=True):
-                self.engine.insert_member(self.name, number, call)
+                self.program.insert_member(self.name, number, call)
                 made.append(number)
             self._insert_group(group, watched)
         except Exception:  # whatever stopped it, nothing is left behind
             for number in made:
-                self.engine.delete_member(self.name, number)
+                self.program.delete_member(self.name, number)
             raise
         self._sets[group] = numbers
         return group
@@ -252,10 +248,10 @@ class Profile:
     def release(self, target: Target) -> None:
         """Remove the group and members of an action set that no entry points to any more."""
         if isinstance(target, Group) and target.id in self._sets:
-            self.engine.delete_group(self.name, target.id)
+            self.program.delete_group(self.name, target.id)
             del self._watched[target.id]
             for number in self._sets.pop(target.id):
-                self.engine.delete_member(self.name, number)
+                self.program.delete_member(self.name, number)
 
     def _has_groups(self) -> None:
         if not self.info.with_selector:

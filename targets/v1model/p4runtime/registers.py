@@ -6,8 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from finsy.proto import p4d, p4i, p4r, p4t
-
-from grasp.targets.v1model.engine import Engine
+from grasp.targets.v1model.program import Program
 
 from .entities import modify_only
 from .errors import invalid_argument
@@ -18,9 +17,9 @@ from .p4data import make_codec
 class Register:
     """One register array."""
 
-    def __init__(self, info: p4i.Register, types: p4t.P4TypeInfo, engine: Engine) -> None:
-        self.info, self.engine, self.name = info, engine, info.preamble.name
-        self.size = engine.registers[self.name].size
+    def __init__(self, info: p4i.Register, types: p4t.P4TypeInfo, program: Program) -> None:
+        self.info, self.program, self.name = info, program, info.preamble.name
+        self.size = program.registers[self.name].size
         self._codec = make_codec(info.type_spec, types, f"register {self.name}")
 
     def write(self, kind: p4r.Update.Type.ValueType, message: p4r.RegisterEntry) -> None:
@@ -30,18 +29,18 @@ class Register:
             raise invalid_argument(f"{self.name}: there is no data to write")
         (value,) = self._codec.decode(message.data, self.name)
         if not message.HasField("index"):
-            self.engine.fill_register(self.name, value)
+            self.program.fill_register(self.name, value)
             return
         (cell,) = indices(message.index, self.size, self.name)
-        self.engine.write_register(self.name, cell, value)
+        self.program.write_register(self.name, cell, value)
 
     def read(self, message: p4r.RegisterEntry) -> Iterator[p4r.RegisterEntry]:
         """One cell, or all."""
         if message.HasField("index"):
             (cell,) = indices(message.index, self.size, self.name)
-            yield self._message(cell, self.engine.read_register(self.name, cell))
+            yield self._message(cell, self.program.read_register(self.name, cell))
             return
-        for cell, value in enumerate(self.engine.read_registers(self.name)):
+        for cell, value in enumerate(self.program.read_registers(self.name)):
             yield self._message(cell, value)
 
     def _message(self, cell: int, value: int) -> p4r.RegisterEntry:

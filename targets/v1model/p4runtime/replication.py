@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from finsy.proto import p4r
+from grasp.targets.v1model.program import Program
 
-from grasp.targets.v1model.engine import Engine
 from grasp.targets.v1model.objects import CloneSession, Replica
 
 from .errors import already_exists, invalid_argument, not_found, out_of_range, unimplemented
@@ -21,8 +21,8 @@ MAX_INSTANCE = 0xFFFF  # standard_metadata.egress_rid is a bit<16>
 class Replication:
     """The multicast groups and clone sessions that controllers have made."""
 
-    def __init__(self, engine: Engine) -> None:
-        self.engine = engine
+    def __init__(self, program: Program) -> None:
+        self.program = program
         self.groups: dict[int, p4r.MulticastGroupEntry] = {}
         self.sessions: dict[int, p4r.CloneSessionEntry] = {}
 
@@ -40,10 +40,10 @@ class Replication:
         number = message.multicast_group_id
         _check_number("multicast group", kind, number, MAX_GROUP, number in self.groups)
         if kind == p4r.Update.DELETE:
-            self.engine.delete_multicast_group(number)
+            self.program.delete_multicast_group(number)
             del self.groups[number]
             return
-        self.engine.set_multicast_group(number, _replicas(message.replicas, f"multicast group {number}"))
+        self.program.set_multicast_group(number, _replicas(message.replicas, f"multicast group {number}"))
         self.groups[number] = p4r.MulticastGroupEntry()
         self.groups[number].CopyFrom(message)
 
@@ -51,7 +51,7 @@ class Replication:
         number = message.session_id
         _check_number("clone session", kind, number, MAX_SESSION, number in self.sessions)
         if kind == p4r.Update.DELETE:
-            self.engine.delete_clone_session(number)
+            self.program.delete_clone_session(number)
             del self.sessions[number]
             return
         if message.class_of_service:
@@ -59,7 +59,7 @@ class Replication:
         if message.packet_length_bytes < 0:
             raise invalid_argument(f"clone session {number}: packet_length_bytes is negative")
         replicas = _replicas(message.replicas, f"clone session {number}")
-        self.engine.set_clone_session(
+        self.program.set_clone_session(
             number, CloneSession(replicas=replicas, packet_length=message.packet_length_bytes)
         )
         self.sessions[number] = p4r.CloneSessionEntry()

@@ -13,13 +13,12 @@ from finsy.proto import p4r_grpc
 
 from grasp import UserError
 from grasp.targets.v1model.engine import Engine
-from grasp.targets.v1model.objects import Event
+from grasp.targets.v1model.objects import Event, PortEvent
 
 from .pipeline import Pipelines
 from .ports import Ports
 from .service import P4RuntimeService
 
-PORT_POLL = 0.1  # s between looks at the ports, while members of action selectors watch some
 EVENT_BATCH = 64  # events handed to the loop at a time
 STOP_GRACE = 0.5  # s for calls under way when the server stops
 
@@ -48,8 +47,7 @@ class P4RuntimeServer:
         initial: bytes = b"",
     ) -> None:
         self.engine = engine
-        self.ports = Ports(engine.ports)
-        self.pipelines = Pipelines(engine, self.ports, compile_json, initial)
+        self.pipelines = Pipelines(engine, Ports(engine.ports()), compile_json, initial)
         self.service = P4RuntimeService(device_id, self.pipelines)
         self._server = grpc.aio.server(options=_OPTIONS)
         self._stopping = threading.Event()
@@ -71,16 +69,13 @@ class P4RuntimeServer:
         self._loop = asyncio.get_running_loop()
         await self._server.start()
         self._events.start()
-        self._watch = asyncio.create_task(self._watch_ports())
 
     async def stop(self) -> None:
         """End calls, then the server; the engine stays."""
         self._stopping.set()
-        self._watch.cancel()
         await self._server.stop(STOP_GRACE)
         self.engine.wake()
         await asyncio.to_thread(self._events.join)
-        self.pipelines.close()
 
     def _pump(self) -> None:
         """Wait for events in this thread; hand over the next ones only when the last have been told.
@@ -102,15 +97,10 @@ class P4RuntimeServer:
 
     async def _tell(self, events: list[Event]) -> None:
         for event in events:
-            self.service.tell(event)
-
-    async def _watch_ports(self) -> None:
-        while True:
-            await asyncio.sleep(PORT_POLL)
-            committed = self.pipelines.committed
-            if committed is not None and committed.forwarding.watches_ports():
-                for port in self.ports.refresh():
-                    committed.forwarding.port_changed(port)
+            if isinstance(event, PortEvent):
+                self.pipelines.port_changed(event.number, event.up)
+            else:
+                self.service.tell(event)
 
 
 def _reason(error: RuntimeError) -> str:

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import grpc
 from finsy.proto import p4r, p4r_grpc
 
-from grasp.targets.v1model.objects import Event
+from grasp.targets.v1model.objects import DigestList, IdleTimeout, PacketIn
 
 from .arbitration import Arbitration, Controller
 from .entities import p4_id
@@ -21,11 +21,9 @@ from .errors import (
     SPACE,
     BatchError,
     P4RuntimeError,
-    failed_precondition,
     permission_denied,
     unimplemented,
 )
-from .forwarding import Forwarding
 from .pipeline import Pipelines
 
 API_VERSION = "1.5.0"
@@ -155,9 +153,9 @@ class P4RuntimeService(p4r_grpc.P4RuntimeServicer):
             if not controller.is_primary:
                 raise permission_denied("not the primary controller")
             if which == "packet":
-                self._running().send(request.packet)
+                self.pipelines.send(request.packet)
             elif which == "digest_ack":
-                self._running().acknowledge(request.digest_ack)
+                self.pipelines.running.acknowledge(request.digest_ack)
             else:
                 raise unimplemented("v1model has no stream messages of its own")
         except P4RuntimeError as error:
@@ -170,19 +168,12 @@ class P4RuntimeService(p4r_grpc.P4RuntimeServicer):
                 await asyncio.wait_for(holder.gone.wait(), RESTART_GRACE)
         self.arbitration.update(controller, message)
 
-    def _running(self) -> Forwarding:
-        """What packets and acknowledgements are about: the pipeline that runs, not one that is saved."""
-        if self.pipelines.committed is None:
-            raise failed_precondition("no forwarding pipeline config is set")
-        return self.pipelines.committed.forwarding
-
     # ---- what the switch tells its controllers
 
-    def tell(self, event: Event) -> None:
+    def tell(self, event: PacketIn | DigestList | IdleTimeout) -> None:
         """Pass an event on to the primary controllers whose roles cover it."""
-        if self.pipelines.committed is None:
-            return
-        message = self.pipelines.committed.forwarding.tell(event)
+        pipeline = self.pipelines.committed
+        message = None if pipeline is None else pipeline.forwarding.tell(event)
         if message is None:
             return
         for controller in self.arbitration.primaries():

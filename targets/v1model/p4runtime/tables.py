@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from finsy.proto import p4i, p4r
+from grasp.targets.v1model.program import Program
 
-from grasp.targets.v1model.engine import Engine
 from grasp.targets.v1model.objects import Call, Entry, Key, Target
 
 from . import actions, direct, matches
@@ -30,21 +30,21 @@ class _Row:
 class Table:
     """The entries of one table."""
 
-    def __init__(self, info: p4i.Table, index: Index, engine: Engine, profile: Profile | None) -> None:
-        self.info, self.index, self.engine, self.profile = info, index, engine, profile
+    def __init__(self, info: p4i.Table, index: Index, program: Program, profile: Profile | None) -> None:
+        self.info, self.index, self.program, self.profile = info, index, program, profile
         self.name = info.preamble.name
         self.has_timeouts = info.idle_timeout_behavior == p4i.Table.NOTIFY_CONTROL
         self.resources = direct.Resources(
-            self.name, index.direct_counter(info), index.direct_meter(info), engine
+            self.name, index.direct_counter(info), index.direct_meter(info), program
         )
         self._fields = list(info.match_fields)
         self._scopes = {reference.id: reference.scope for reference in info.action_refs}
         self._has_priority = matches.needs_priority(self._fields)
-        self._const_default = engine.tables[self.name].const_default
+        self._const_default = program.tables[self.name].const_default
         self._default = self._initial_default()
         self.default_changed = False  # by a controller
         self._rows: dict[_Place, _Row] = {}
-        for entry in engine.entries(self.name):
+        for entry in program.entries(self.name):
             self._rows[self._place_of(entry)] = _Row(self._initial(entry), entry.target)
 
     def _place_of(self, entry: Entry) -> _Place:
@@ -54,7 +54,7 @@ class Table:
         message = p4r.TableEntry(
             table_id=self.info.preamble.id, is_default_action=True, is_const=self._const_default
         )
-        call = self.engine.default(self.name)
+        call = self.program.default(self.name)
         action = None if call is None else actions.encode(call, self.index)
         if action is not None:
             message.action.action.CopyFrom(action)
@@ -66,7 +66,7 @@ class Table:
             table_id=self.info.preamble.id,
             match=matches.encode(entry.key, self._fields),
             priority=entry.priority if self._has_priority else 0,
-            is_const=entry.const,
+            is_const=self.info.is_const_table,  # the JSON, and so the engine, cannot tell
         )
         action = None if not isinstance(entry.target, Call) else actions.encode(entry.target, self.index)
         if action is not None:
@@ -117,16 +117,14 @@ class Table:
         if not message.HasField("action"):
             raise invalid_argument(f"{self.name}: the entry needs an action")
         if not self._fields:
-            # A table without keys has its default entry only. BMv2 takes an entry for it all the same.
-            self._write_default(p4r.Update.MODIFY, message)
-            return
+            raise invalid_argument(f"{self.name} has no key: it has a default entry only")
         target = self._target(message.action, default=False)
         try:
-            self.engine.insert(self.name, place[0], target, place[1], _microseconds(message.idle_timeout_ns))
+            self.program.insert(self.name, place[0], target, place[1], _microseconds(message.idle_timeout_ns))
         except Exception:
             self._release(target)
             raise
-        self._rows[place] = _Row(self._canonical(message, place), target)
+        self._rows[place] = _Row(self._canonical(message, self._match(place)), target)
         self.resources.insert(place, message)
 
     def _modify(self, message: p4r.TableEntry) -> None:
@@ -137,11 +135,11 @@ class Table:
             target, old = self._target(message.action, default=False), row.target
             try:
                 timeout = _microseconds(message.idle_timeout_ns)
-                self.engine.modify(self.name, place[0], target, place[1], timeout)
+                self.program.modify(self.name, place[0], target, place[1], timeout)
             except Exception:
                 self._release(target)
                 raise
-            row.message, row.target = self._canonical(message, place), target
+            row.message, row.target = self._canonical(message, self._match(place)), target
             self._release(old)
         self.resources.modify(place, message)
 
@@ -149,11 +147,12 @@ class Table:
         place = self.place(message)
         row = self._row(place)
         self._check_mutable(self.info.is_const_table or row.message.is_const)
-        self.engine.delete(self.name, *place)
+        self.program.delete(self.name, *place)
         del self._rows[place]
         self._release(row.target)
 
     def _write_default(self, kind: p4r.Update.Type.ValueType, message: p4r.TableEntry) -> None:
+        # The default entry is all that a table without keys has, and some clients insert it.
         if kind == p4r.Update.DELETE or (kind == p4r.Update.INSERT and self._fields):
             raise invalid_argument(f"{self.name}: the default entry can only be modified")
         if message.match or message.priority or message.idle_timeout_ns:
@@ -164,14 +163,14 @@ class Table:
             raise permission_denied(f"{self.name}: the default action is constant")
         self.resources.refuse_default(message)
         if not message.HasField("action"):
-            self.engine.set_default(self.name, None)
+            self.program.set_default(self.name, None)
             self._default = self._initial_default()
             self.default_changed = False
             return
         target = self._target(message.action, default=True)
         assert isinstance(target, Call)  # the table has no profile
-        self.engine.set_default(self.name, target)
-        self._default = self._canonical(message, ((), 0))
+        self.program.set_default(self.name, target)
+        self._default = self._canonical(message, [])
         self._default.is_default_action = True
         self.default_changed = True
 
@@ -197,11 +196,14 @@ class Table:
         if self.profile is not None:
             self.profile.release(target)
 
-    def _canonical(self, message: p4r.TableEntry, place: _Place) -> p4r.TableEntry:
+    def _match(self, place: _Place) -> list[p4r.FieldMatch]:
+        return matches.encode(place[0], self._fields)
+
+    def _canonical(self, message: p4r.TableEntry, match: list[p4r.FieldMatch]) -> p4r.TableEntry:
         """The message that reads return for what was written."""
         result = p4r.TableEntry(
             table_id=self.info.preamble.id,
-            match=matches.encode(place[0], self._fields),
+            match=match,
             priority=message.priority,
             controller_metadata=message.controller_metadata,
             metadata=message.metadata,
@@ -229,7 +231,7 @@ class Table:
             if _selects(wanted, message):
                 result = _copy(message)
                 if timed and self.has_timeouts:
-                    idle = self.engine.entry(self.name, *place).idle_us
+                    idle = self.program.entry(self.name, *place).idle_us
                     result.time_since_last_hit.elapsed_ns = 1000 * idle
                 self.resources.read(place, wanted, result)
                 yield result

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from finsy.proto import p4i, p4r
+from grasp.targets.v1model.program import Program
 
-from grasp.targets.v1model.engine import Engine
 from grasp.targets.v1model.objects import Key
 
 from . import matches
@@ -18,8 +18,8 @@ from .errors import already_exists, resource_exhausted
 class ValueSet:
     """The members of one parser value set."""
 
-    def __init__(self, info: p4i.ValueSet, engine: Engine) -> None:
-        self.info, self.engine, self.name = info, engine, info.preamble.name
+    def __init__(self, info: p4i.ValueSet, program: Program) -> None:
+        self.info, self.program, self.name = info, program, info.preamble.name
         self.fields = list(info.match)
         self._members: list[Key] = []
 
@@ -33,7 +33,7 @@ class ValueSet:
             )
         if len(set(members)) != len(members):
             raise already_exists(f"{self.name}: a member is given twice")
-        self.engine.set_value_set(self.name, members)
+        self.program.set_value_set(self.name, members)
         self._members = members
 
     def read(self, _message: p4r.ValueSetEntry) -> Iterator[p4r.ValueSetEntry]:
