@@ -102,6 +102,8 @@ class Core:
         self._discovery_key = random(32)
         self._connected: set[str] = set()
         self._epoch: int | None = None
+        self._alive: dict[int, bool] = {}
+        self._saved_headrooms = list(saved.headrooms)
         self._next_discovery = self._next_read = 0
         self.counters: Counter[str] = Counter()
         self._bind()
@@ -138,7 +140,7 @@ class Core:
             actions += self._discover(now)
         if not 0 <= self._next_read - now <= timing.read:
             self._next_read = now + timing.read
-            self._store.save_headrooms(self._forecasts.headrooms)
+            self._save_headrooms()
             actions += [Send(switch, packet) for switch, packet in self._forecasts.reads(self._connected)]
         return actions
 
@@ -312,16 +314,26 @@ class Core:
         answered = self._forecasts.answered(switch, header)
         if answered is None:
             return []
+        site: dict[str, str | int | float] = {"site": self._names[answered.site], "switch": switch}
+        events: list[Action] = []
         if answered.flags & SiteFlag.LOCAL:
             self._registry.observed(answered.site, bool(answered.flags & SiteFlag.ALIVE), now)
-        site = {"site": self._names[answered.site], "switch": switch}
+            alive = self._registry.alive(answered.site, now)
+            if alive is not self._alive.get(answered.site):
+                self._alive[answered.site] = alive
+                events.append(Event("site_alive" if alive else "site_silent", site))
         if answered.stale:
-            return [Event("forecast_stale", {**site, "epoch": header.epoch})]
-        if answered.confirmed is None:
-            return []
-        self._store.save_headrooms([answered.confirmed])
-        fields = {"epoch": answered.confirmed.epoch, "budget_wh": answered.confirmed.budget / 1000}
-        return [Event("forecast_acknowledged", {**site, **fields})]
+            events.append(Event("forecast_stale", site | {"epoch": header.epoch}))
+        if answered.confirmed is not None:
+            site |= {"epoch": answered.confirmed.epoch, "budget_wh": answered.confirmed.budget / 1000}
+            events.append(Event("forecast_acknowledged", site))
+        return events
+
+    def _save_headrooms(self) -> None:
+        headrooms = self._forecasts.headrooms
+        if headrooms != self._saved_headrooms:
+            self._store.save_headrooms(headrooms)
+            self._saved_headrooms = headrooms
 
     def _bind(self) -> None:
         """Tell the forecasts where sites are attached."""

@@ -425,6 +425,7 @@ def test_heartbeats_seen_by_the_switch_keep_a_site_alive(world):
     world.switches["florida"].heard.discard(1)
     world.wait(2 * SECOND)
     assert world.core.status(world.now)["sites"][1]["alive"] is False
+    assert (world.names()["site_alive"], world.names()["site_silent"]) == (1, 1)
     moved = world.agent_sends(agent.register(world.now), Port("california", 4))
     assert moved.type is FrameType.REGISTERED
     assert "local_sites" not in {table for table, _ in world.tables["florida"].entries}
