@@ -65,8 +65,12 @@ def binary(op: str, left: Bounds, right: Bounds) -> Bounds:
             return Bounds(0, min(max(left.high, 0), max(right.high - 1, 0)))
         case "<<":
             if right.high + left.bits > MAX_BITS:
-                raise UserError(f"BMv2 JSON: a shift by up to {right.high} bits is not supported by the embedded target")
-            return _hull(a << b for a in (left.low, left.high) for b in (max(right.low, 0), max(right.high, 0)))
+                raise UserError(
+                    f"BMv2 JSON: a shift by up to {right.high} bits is not supported by the embedded target"
+                )
+            return _hull(
+                a << b for a in (left.low, left.high) for b in (max(right.low, 0), max(right.high, 0))
+            )
         case ">>":
             amounts = (max(right.low, 0), min(max(right.high, 0), MAX_BITS))
             return _hull(a >> min(b, MAX_BITS) for a in (left.low, left.high) for b in amounts)

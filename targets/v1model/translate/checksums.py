@@ -29,16 +29,24 @@ class Checksums:
         """All of it."""
         program = self.layout.program
         parts = [self._calculation(calculation) for calculation in program.calculations.values()]
-        parts += [self._selector(program, name) for name, profile in program.profiles.items() if profile.selector]
-        parts.append(self._checksums("verify", [checksum for checksum in program.checksums if checksum.verify]))
-        parts.append(self._checksums("update", [checksum for checksum in program.checksums if checksum.update]))
+        parts += [
+            self._selector(program, name) for name, profile in program.profiles.items() if profile.selector
+        ]
+        parts.append(
+            self._checksums("verify", [checksum for checksum in program.checksums if checksum.verify])
+        )
+        parts.append(
+            self._checksums("update", [checksum for checksum in program.checksums if checksum.update])
+        )
         return "\n".join(parts)
 
     def _calculation(self, calculation: Calculation) -> str:
         name = self.objects.calculation_names[calculation.name]
         lines = self._bytes(calculation.inputs, calculation.payload)
         head = f"static uint64_t {name}(const struct state *s)"
-        return self._function(head, [*lines, self._hash(calculation.algorithm)], f"calculation {calculation.name}")
+        return self._function(
+            head, [*lines, self._hash(calculation.algorithm)], f"calculation {calculation.name}"
+        )
 
     def _selector(self, program: Program, name: str) -> str:
         selector = program.profiles[name].selector
@@ -68,10 +76,8 @@ class Checksums:
         if not whole or any(self._variable(item) for item in inputs):
             return [*lines, *self._by_bits(groups), *self._payload(payload)]
         for condition, found in groups:
-            parts, length = list[Part](), 0
-            for item in found:
-                parts += self._parts(item)
-                length += self._most(item) // 8
+            parts = [part for item in found for part in self._parts(item)]
+            length = sum(part.width for part in parts) // 8
             body = [*store_lines(parts, "bytes + count"), f"count += {length};"]
             lines += _conditional(condition, body)
         return [*lines, *self._payload(payload)]
@@ -93,9 +99,15 @@ class Checksums:
             for item in found:
                 for lvalue, part in self._pieces(item):
                     if part is None:
-                        body += [f"v1_copy_bits(bytes, bits, {lvalue}, 0, {lvalue}_bits);", f"bits += {lvalue}_bits;"]
+                        body += [
+                            f"v1_copy_bits(bytes, bits, {lvalue}, 0, {lvalue}_bits);",
+                            f"bits += {lvalue}_bits;",
+                        ]
                     else:
-                        body += [f"v1_store_bits(bytes, bits, {as_words(part)}, {part.width});", f"bits += {part.width};"]
+                        body += [
+                            f"v1_store_bits(bytes, bits, {as_words(part)}, {part.width});",
+                            f"bits += {part.width};",
+                        ]
             lines += _conditional(condition, body)
         return [*lines, "count = (bits + 7) / 8;"]
 
@@ -119,7 +131,9 @@ class Checksums:
             width = item.width or 0
             value = item.value & (1 << width) - 1
             if width > 128:
-                shown = ", ".join(f"{value >> shift & 0xFFFFFFFFFFFFFFFF:#x}u" for shift in range(0, width, 64))
+                shown = ", ".join(
+                    f"{value >> shift & 0xFFFFFFFFFFFFFFFF:#x}u" for shift in range(0, width, 64)
+                )
                 return [Part(f"((const uint64_t[]){{{shown}}})", width)]
             return [Part(self.statements.expressions.constant(value).text, width)]
         return [part for _, part in self._pieces(item) if part is not None]
@@ -155,7 +169,11 @@ class Checksums:
             if kind == "verify":
                 value = self.statements.expressions.exact(checksum.target)
                 number = self.statements.expressions.convert(value, U64)
-                conditions = [self.layout.valid(checksum.target.header), *conditions, f"{function}(s) != {number}"]
+                conditions = [
+                    self.layout.valid(checksum.target.header),
+                    *conditions,
+                    f"{function}(s) != {number}",
+                ]
                 lines_of_one.append("s->v1.standard.checksum_error = 1;")
             else:
                 code = Code(f"{function}(s)", U64, bound.unsigned(64))

@@ -36,7 +36,10 @@ class Descriptors:
             "reg": ("v1_register_info", [self._register(name) for name in program.registers]),
             "counter": ("v1_counter_info", [self._counter(name) for name in self.objects.counters]),
             "meter": ("v1_meter_info", [self._meter(name) for name in self.objects.meters]),
-            "digest_info": ("v1_digest_info", [self._digest(found) for found in program.learn_lists.values()]),
+            "digest_info": (
+                "v1_digest_info",
+                [self._digest(found) for found in program.learn_lists.values()],
+            ),
             "value_set": ("v1_table_info", [self._value_set(name) for name in program.value_sets]),
         }
         lines = list[str]()
@@ -45,7 +48,12 @@ class Descriptors:
                 lines.append(f"static const struct {struct} {member}s[] = {{")
                 lines += [f"    {row}," for row in found]
                 lines.append("};")
-        lines += ["", "const struct v1_program v1_program = {", "    .abi = V1_ABI,", f"    .name = {text(program.name)},"]
+        lines += [
+            "",
+            "const struct v1_program v1_program = {",
+            "    .abi = V1_ABI,",
+            f"    .name = {text(program.name)},",
+        ]
         header_bytes = sum(most_bytes(program.headers[name].type) for name in program.deparser)
         lines += ["    .state_bytes = sizeof(struct state),", f"    .header_bytes = {header_bytes},"]
         counts = {"reg": "registers", "digest_info": "digests"}
@@ -53,7 +61,16 @@ class Descriptors:
             if found:
                 lines.append(f"    .{counts.get(member, f'{member}s')} = {len(found)},")
                 lines.append(f"    .{member} = {member}s,")
-        for function in ("reset", "reset_metadata", "parse", "ingress", "egress", "deparse", "copy_fields", "digest"):
+        for function in (
+            "reset",
+            "reset_metadata",
+            "parse",
+            "ingress",
+            "egress",
+            "deparse",
+            "copy_fields",
+            "digest",
+        ):
             lines.append(f"    .{function} = program_{function},")
         return "\n".join([*lines, "};\n"])
 
@@ -80,9 +97,14 @@ class Descriptors:
         row += [f".actions = {len(actions)}", f".action = {_numbers('uint32_t', actions)}"] if actions else []
         row += self._default(table)
         meter = self.program.meters[table.direct_meter] if table.direct_meter else None
-        row += [f".direct_counter = {_flag(table.with_counters)}", f".support_timeout = {_flag(table.support_timeout)}"]
+        row += [
+            f".direct_counter = {_flag(table.with_counters)}",
+            f".support_timeout = {_flag(table.support_timeout)}",
+        ]
         row += [f".direct_meter = 1 + {'V1_BYTES' if meter.bytes else 'V1_PACKETS'}"] if meter else []
-        row += [f".profile = {self.objects.profiles[table.profile] if table.profile is not None else 'V1_NONE'}"]
+        row += [
+            f".profile = {self.objects.profiles[table.profile] if table.profile is not None else 'V1_NONE'}"
+        ]
         row += _array("entry", "v1_const_entry", self._entries(table, places), "entries")
         counter = next((c.name for c in self.program.counters.values() if c.table == table.name), None)
         row += [f".direct_counter_name = {text(counter)}"] if counter and table.with_counters else []
@@ -113,7 +135,9 @@ class Descriptors:
             value, mask = self._key(entry, table, places)
             args = self._arguments(entry.action, entry.data)
             row = f"{{{_numbers('uint64_t', value)}, {_numbers('uint64_t', mask)}, "
-            row += f"{last + 1 - entry.priority if prioritised else 0}, {self.objects.actions[entry.action]}, "
+            row += (
+                f"{last + 1 - entry.priority if prioritised else 0}, {self.objects.actions[entry.action]}, "
+            )
             rows.append(row + (f"{_numbers('uint64_t', args)}}}" if args else "NULL}"))
         return rows
 
@@ -164,7 +188,12 @@ class Descriptors:
             f"{{{text(str(number))}, V1_EXACT, {place.width}, {place.word}, {place.shift}}}"
             for number, place in enumerate(places, 1)
         ]
-        row = [f".name = {text(name)}", f".id = {found.id}", ".match = V1_EXACT", *_array("field", "v1_field", fields, "fields")]
+        row = [
+            f".name = {text(name)}",
+            f".id = {found.id}",
+            ".match = V1_EXACT",
+            *_array("field", "v1_field", fields, "fields"),
+        ]
         row += [f".key_words = {key_size(places)}", f".size = {found.size}"]
         return "{" + ", ".join([*row, ".default_action = V1_NO_ACTION", ".profile = V1_NONE"]) + "}"
 
@@ -172,7 +201,10 @@ class Descriptors:
 def _array(member: str, struct: str, rows: list[str], count: str) -> list[str]:
     if not rows:
         return []
-    return [f".{count} = {len(rows)}", f".{member} = (const struct {struct}[]){{" + ",\n          ".join(rows) + "}"]
+    return [
+        f".{count} = {len(rows)}",
+        f".{member} = (const struct {struct}[]){{" + ",\n          ".join(rows) + "}",
+    ]
 
 
 def _numbers(kind: str, numbers: Sequence[int]) -> str:

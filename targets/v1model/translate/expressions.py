@@ -31,8 +31,23 @@ from grasp.targets.v1model.translate.layout import Layout, c_type, words
 from grasp.targets.v1model.translate.references import References
 
 INT, U64, S64, U128, S128, WIDE = "int", "uint64_t", "int64_t", "v1_u128", "v1_s128", "struct v1_wide"
-_RING = frozenset("+-*&|^")
-_WIDE_NAMES = {"+": "add", "-": "sub", "*": "mul", "&": "and", "|": "or", "^": "xor", "<<": "shl", ">>": "shr"}
+# Types whose values (for unsigned types: those that are not negative) C converts to the type without a cast.
+_SMALLER = {
+    U64: (INT, "uint32_t", U64),
+    S64: (INT, "uint32_t", S64),
+    U128: (INT, "uint32_t", U64, U128),
+    S128: (INT, "uint32_t", U64, S64, S128),
+}
+_WIDE_NAMES = {
+    "+": "add",
+    "-": "sub",
+    "*": "mul",
+    "&": "and",
+    "|": "or",
+    "^": "xor",
+    "<<": "shl",
+    ">>": "shr",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,33 +200,47 @@ class Expressions:
         if both.low >= 0:  # C's conversions keep values that are not negative
             return f"{_wrap(left.text)} {op} {_wrap(right.text)}"
         common = smallest(both)
-        return f"{_wrap(self.convert(left, common))} {op} {_wrap(self.convert(right, common))}"
+        a, b = self._operands(left, right, common)
+        return f"{_wrap(a)} {op} {_wrap(b)}"
 
     # -- numbers
 
     def index(self, value: Value) -> str:
         """A number as an index: uint64_t, or what C converts to it."""
         code = self.exact(value)
-        return code.text if code.type in (INT, U64) else self.convert(code, U64)
+        return code.text if code.type in (INT, "uint32_t", U64) else self.convert(code, U64)
 
     def constant(self, number: int) -> Code:
         """A literal."""
         bounds = Bounds(number, number)
         kind = smallest(bounds)
         if kind == WIDE:
-            limbs = (f"{(number >> shift) & 0xFFFFFFFFFFFFFFFF:#x}u" for shift in range(0, bounds.bits + 1, 64))
+            limbs = (
+                f"{(number >> shift) & 0xFFFFFFFFFFFFFFFF:#x}u" for shift in range(0, bounds.bits + 1, 64)
+            )
             rest = "UINT64_MAX" if number < 0 else "0"
-            text = f"v1_wide_fill((const uint64_t[]){{{', '.join(limbs)}}}, {(bounds.bits + 64) // 64}, {rest})"
+            text = (
+                f"v1_wide_fill((const uint64_t[]){{{', '.join(limbs)}}}, {(bounds.bits + 64) // 64}, {rest})"
+            )
             self.note(bounds)
             return Code(text, kind, bounds)
+        return Code(
+            str(number) if kind == INT and number < 1024 else self._literal(number, kind), kind, bounds
+        )
+
+    @staticmethod
+    def _literal(number: int, kind: str) -> str:
+        """A literal of a C type, cut to it."""
         if kind in (U128, S128):
             bits = number & (1 << 128) - 1
             text = f"V1_U128({bits >> 64:#x}u, {bits & 0xFFFFFFFFFFFFFFFF:#x}u)"
-            return Code(text if kind == U128 else f"(v1_s128){text}", kind, bounds)
-        if number == -(1 << 63):
-            return Code("INT64_MIN", kind, bounds)
-        shown = str(number) if number < 1024 else f"{number:#x}"
-        return Code(shown if kind == INT else f"UINT64_C({shown})" if kind == U64 else f"INT64_C({shown})", kind, bounds)
+            return text if kind == U128 else f"(v1_s128){text}"
+        if kind == INT:
+            return f"{number:#x}" if number >= 1024 else str(number)
+        if kind == S64:
+            return "INT64_MIN" if number == -(1 << 63) else f"INT64_C({number})"
+        number &= (1 << 64) - 1
+        return f"UINT64_C({number if number < 1024 else f'{number:#x}'})"
 
     def note(self, bounds: Bounds) -> None:
         """Remember how wide struct v1_wide has to be."""
@@ -261,6 +290,8 @@ class Expressions:
         """The text of a value in another C type; a narrower type keeps the low bits."""
         if code.type == kind:
             return code.text
+        if code.bounds.low == code.bounds.high and kind != WIDE:  # a literal
+            return self._literal(code.bounds.low, kind)
         if kind == WIDE:
             self.note(code.bounds)
             form = {U128: "u128", S128: "s128"}.get(code.type) or ("s64" if code.bounds.low < 0 else "u64")
@@ -268,8 +299,6 @@ class Expressions:
         if code.type == WIDE:
             low = f"v1_wide_low({code.text})"
             return low if kind == U128 else f"({kind}){low}"
-        if code.type == INT and code.text.lstrip("-").isdigit() and kind in (U64, S64):
-            return code.text if code.bounds.low >= 0 or kind == S64 else f"({kind}){code.text}"
         return f"({kind}){_wrap(code.text)}"
 
     def _operation(self, value: Operation) -> Code:
@@ -307,7 +336,12 @@ class Expressions:
             self.note(bounds)
             text = f"v1_wide_{_WIDE_NAMES[op]}({self.convert(left, WIDE)}, {self.convert(right, WIDE)})"
             return Code(text, WIDE, bounds)
-        if op in "&|^" and left.bounds.low >= 0 and right.bounds.low >= 0 and WIDE not in (left.type, right.type):
+        if (
+            op in "&|^"
+            and left.bounds.low >= 0
+            and right.bounds.low >= 0
+            and WIDE not in (left.type, right.type)
+        ):
             kind = max((left.type, right.type), key=_rank)  # no bit gets lost, nothing to extend
             return Code(f"{_wrap(left.text)} {op} {_wrap(right.text)}", kind, bounds)
         if kind == INT and not left.type == right.type == INT:
@@ -317,10 +351,21 @@ class Expressions:
             if not safe:
                 inner = self._ring(op, left, right, bounds, U64 if kind == S64 else U128)
                 return Code(f"({kind})({inner.text})", kind, bounds)
-        a, b = left.text, right.text
-        if kind != INT:
-            a, b = self.convert(left, kind), self.convert(right, kind)
+        a, b = self._operands(left, right, kind)
         return Code(f"{_wrap(a)} {op} {_wrap(b)}", kind, bounds)
+
+    def _operands(self, left: Code, right: Code, kind: str) -> tuple[str, str]:
+        """Two operands in a type; C converts smaller ones itself if one has the type already."""
+        if kind == INT:
+            return left.text, right.text
+        texts = list[str]()
+        for code in (left, right):
+            keeps = code.type in _SMALLER[kind] and (code.bounds.low >= 0 or kind in (S64, S128))
+            texts.append(code.text if keeps else self.convert(code, kind))
+        done = any(
+            code.type == kind or text != code.text for code, text in zip((left, right), texts, strict=True)
+        )
+        return (texts[0] if done else self.convert(left, kind)), texts[1]
 
     def _unary(self, op: str, code: Code, bounds: Bounds) -> Code:
         kind = smallest(bounds)
@@ -329,7 +374,11 @@ class Expressions:
         if kind == WIDE:
             self.note(bounds)
             operand = self.convert(code, WIDE)
-            return Code(f"v1_wide_not({operand})" if op == "~" else f"v1_wide_sub(v1_wide_u64(0), {operand})", WIDE, bounds)
+            return Code(
+                f"v1_wide_not({operand})" if op == "~" else f"v1_wide_sub(v1_wide_u64(0), {operand})",
+                WIDE,
+                bounds,
+            )
         return Code(f"{op}{_wrap(self.convert(code, kind) if kind != INT else code.text)}", kind, bounds)
 
     def _masked(self, value: Value, mask: int) -> Code:
@@ -364,7 +413,8 @@ class Expressions:
     def low(self, value: Value, width: int) -> Code:
         """C code whose low `width` bits are those of the value; what stands above them is arbitrary."""
         bounds = self.bounds(value)
-        if bounds.bits <= 64 or not isinstance(value, Operation):
+        simple = bounds.bits <= 64 and (bounds.low >= 0 or smallest(bounds) == INT or width > 64)
+        if simple or not isinstance(value, Operation):
             return self._cut(self.exact(value), width)
         kind = U64 if width <= 64 else U128 if width <= 128 else WIDE
         whole = bound.unsigned(64 if kind == U64 else 128 if kind == U128 else width)
@@ -376,7 +426,9 @@ class Expressions:
             case "~":
                 return self._unary_low(self.low(_some(right), width), kind, whole)
             case "<<":
-                return self._shift("<<", self._as(self.low(_some(left), width), kind, whole), _some(right), whole, kind)
+                return self._shift(
+                    "<<", self._as(self.low(_some(left), width), kind, whole), _some(right), whole, kind
+                )
             case "two_comp_mod" if width <= _constant(right):
                 return self.low(_some(left), width)
             case "?":
@@ -424,18 +476,31 @@ class Expressions:
             return self.exact(value)
         kind = smallest(inner)
         kind = S64 if kind == INT else kind
-        parts = [self.convert(code, kind) for code in (self.exact(value), *map(self.constant, (bounds.low, bounds.high)))]
-        names = {U64: "clamp_u64", S64: "clamp_s64", U128: "clamp_u128", S128: "clamp_s128", WIDE: "wide_clamp"}
+        parts = [
+            self.convert(code, kind)
+            for code in (self.exact(value), *map(self.constant, (bounds.low, bounds.high)))
+        ]
+        names = {
+            U64: "clamp_u64",
+            S64: "clamp_s64",
+            U128: "clamp_u128",
+            S128: "clamp_s128",
+            WIDE: "wide_clamp",
+        }
         code = Code(f"v1_{names[kind]}({', '.join(parts)})", kind, bounds)
         if kind in (S128, U128, WIDE) and bounds.bits <= 64:
             result = S64 if bounds.low < 0 else U64
-            return Code(f"({result}){self.convert(code, U128) if kind == WIDE else code.text}", result, bounds)
+            return Code(
+                f"({result}){self.convert(code, U128) if kind == WIDE else code.text}", result, bounds
+            )
         return code
 
     def _divide(self, op: str, left: Value, right: Value, bounds: Bounds) -> Code:
         both = self.bounds(left).union(self.bounds(right))
         if both.low < 0 or both.bits > 128:
-            raise UserError(f"BMv2 JSON: '{op}' of negative numbers, or of more than 128 bits, is not supported")
+            raise UserError(
+                f"BMv2 JSON: '{op}' of negative numbers, or of more than 128 bits, is not supported"
+            )
         kind, name = (U64, "u64") if both.bits <= 64 else (U128, "u128")
         a, b = (self.convert(self.exact(part), kind) for part in (left, right))
         return Code(f"v1_{'quotient' if op == '/' else 'remainder'}_{name}({a}, {b})", kind, bounds)
@@ -443,6 +508,8 @@ class Expressions:
     def _shift(self, op: str, left: Code, right: Value, bounds: Bounds, kind: str) -> Code:
         """A shift in a type; `left` is exact, or for << exact in the bits that matter."""
         amount, most = self.index(right), self.bounds(right).high
+        if op == "<<" and isinstance(right, Const) and right.value >= 64 and kind in (U64, S64):
+            return self.constant(0)  # only low bits are wanted, and none is left
         if op == ">>" and left.bounds.low >= 0 and left.type in (INT, "uint32_t") and most < 32:
             return Code(f"{_wrap(left.text)} >> {_wrap(amount)}", left.type, bounds)
         if op == ">>":  # in the type of what is shifted
@@ -494,4 +561,3 @@ def _constant(value: Value | None) -> int:
     if not isinstance(value, Const):
         raise UserError("BMv2 JSON: the width of a cast is not a constant")
     return value.value
-

@@ -71,7 +71,10 @@ def emit_function(layout: Layout, kind: HeaderType) -> str:
 
 def store_one(value: Part, target: str, offset: str) -> list[str]:
     """C statements that write one part at a bit offset in a variable, and move the offset on."""
-    return [f"v1_store_bits({target}, {offset}, {as_words(value)}, {value.width});", f"{offset} += {value.width};"]
+    return [
+        f"v1_store_bits({target}, {offset}, {as_words(value)}, {value.width});",
+        f"{offset} += {value.width};",
+    ]
 
 
 def equal_function(layout: Layout, kind: HeaderType) -> str:
@@ -87,7 +90,9 @@ def equal_function(layout: Layout, kind: HeaderType) -> str:
         else:
             tests.append(f"a->{member} == b->{member}")
     expression = " && \n           ".join(tests).replace(" \n", "\n")
-    return _function(f"bool equal_{name}(const struct {name} *a, const struct {name} *b)", [f"return {expression};"])
+    return _function(
+        f"bool equal_{name}(const struct {name} *a, const struct {name} *b)", [f"return {expression};"]
+    )
 
 
 def part(layout: Layout, kind: HeaderType, field: Field, prefix: str) -> Part:

@@ -60,7 +60,9 @@ class Layout:
                     found[FieldRef(name, field.name)] = canonical
         for alias, ref in self.program.aliases.items():
             if alias not in _CANONICAL:
-                raise UserError(f"BMv2 JSON: the field alias '{alias}' is not one that the embedded target knows")
+                raise UserError(
+                    f"BMv2 JSON: the field alias '{alias}' is not one that the embedded target knows"
+                )
             found[ref] = _CANONICAL[alias]
         return found
 

@@ -55,5 +55,3 @@ class Objects:
     def exits(self, action: Action) -> bool:
         """Whether an action may end its pipeline."""
         return any(primitive.op == "exit" for primitive in action.primitives)
-
-

@@ -48,7 +48,10 @@ def load_lines(field: Field, lvalue: str, offset: int, source: str) -> list[str]
         return [f"{lvalue} = {text};"]
     if field.width > 128:
         return [f"v1_load_bits({lvalue}, {source}, {offset}, {field.width});"]
-    lines = [f"uint64_t words[{words(field.width)}];", f"v1_load_bits(words, {source}, {offset}, {field.width});"]
+    lines = [
+        f"uint64_t words[{words(field.width)}];",
+        f"v1_load_bits(words, {source}, {offset}, {field.width});",
+    ]
     value = "V1_U128(words[1], words[0])" if words(field.width) == 2 else "words[0]"
     if field.signed:
         value = f"v1_signed{'128' if field.width > 64 else ''}({value}, {field.width})"

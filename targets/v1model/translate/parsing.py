@@ -4,7 +4,16 @@
 from __future__ import annotations
 
 from grasp import UserError
-from grasp.targets.v1model.p4json import Advance, Extract, Field, HeaderType, ParserState, SetField, Transition, Verify
+from grasp.targets.v1model.p4json import (
+    Advance,
+    Extract,
+    Field,
+    HeaderType,
+    ParserState,
+    SetField,
+    Transition,
+    Verify,
+)
 from grasp.targets.v1model.p4values import (
     Const,
     FieldRef,
@@ -25,7 +34,15 @@ from grasp.targets.v1model.translate.keys import key_layout, key_words
 from grasp.targets.v1model.translate.packing import Part, load
 from grasp.targets.v1model.translate.statements import Statements
 
-_CORE = ("NoError", "PacketTooShort", "NoMatch", "StackOutOfBounds", "HeaderTooShort", "ParserTimeout", "ParserInvalidArgument")
+_CORE = (
+    "NoError",
+    "PacketTooShort",
+    "NoMatch",
+    "StackOutOfBounds",
+    "HeaderTooShort",
+    "ParserTimeout",
+    "ParserInvalidArgument",
+)
 
 
 class Parsing:
@@ -97,7 +114,10 @@ class Parsing:
                     lines += self._set(target, value)
                 case Verify(condition, error):
                     code = self.expressions.exact(error).text
-                    lines += [f"if (!({self.expressions.nonzero(condition)}))", f"    return parser_error(s, {code});"]
+                    lines += [
+                        f"if (!({self.expressions.nonzero(condition)}))",
+                        f"    return parser_error(s, {code});",
+                    ]
                 case Advance(bits):
                     lines += self._advance(bits)
                 case _:
@@ -110,7 +130,10 @@ class Parsing:
     # -- operations
 
     def _need(self, count: str) -> list[str]:
-        return [f"if ((size_t)(cursor->end - cursor->at) < {count})", "    return parser_error(s, ERROR_PacketTooShort);"]
+        return [
+            f"if ((size_t)(cursor->end - cursor->at) < {count})",
+            "    return parser_error(s, ERROR_PacketTooShort);",
+        ]
 
     def _extract(self, op: Extract) -> list[str]:
         lines, siblings = list[str](), list[str]()
@@ -127,18 +150,28 @@ class Parsing:
                 lines += self._room(following, len(unions))
                 union = Operation("dereference_union_stack", Ref("header_union_stack", name), Const(0))
                 first = self.places.union(union)
-                parts = dict(zip(dict(self.places.union_type(union).members), self.places.union_parts(union), strict=True))
+                parts = dict(
+                    zip(
+                        dict(self.places.union_type(union).members),
+                        self.places.union_parts(union),
+                        strict=True,
+                    )
+                )
                 place, kind = parts[member]
                 lvalue = f"{array}[{following}]{place.removeprefix(first)}"
                 siblings = [
-                    f"{array}[{following}]{other.removeprefix(first)}" for name, (other, _) in parts.items() if name != member
+                    f"{array}[{following}]{other.removeprefix(first)}"
+                    for name, (other, _) in parts.items()
+                    if name != member
                 ]
             case target:
                 lvalue, kind = self.places.header(target), self.places.header_type(target)
                 siblings = self.places.siblings(target)
         struct, variable = self.layout.structs[kind.name], variable_field(kind)
         if op.length is None and variable is not None:
-            raise UserError(f"BMv2 JSON: header type '{kind.name}' has a variable field, which 'extract' gives no length")
+            raise UserError(
+                f"BMv2 JSON: header type '{kind.name}' has a variable field, which 'extract' gives no length"
+            )
         if op.length is None:
             lines += self._need(str(fixed_bytes(kind)))
             lines += [f"extract_{struct}(&{lvalue}, cursor->at);", f"cursor->at += {fixed_bytes(kind)};"]
@@ -215,7 +248,11 @@ class Parsing:
             names.append("select" if len(state.key) == 1 else f"select_{number}")
             widths.append(width)
             lines.append(f"{U64 if width <= 64 else U128} {names[-1]} = {code.text};")
-        fixed = [transition for transition in state.transitions if transition.value is not None or transition.value_set]
+        fixed = [
+            transition
+            for transition in state.transitions
+            if transition.value is not None or transition.value_set
+        ]
         default = [transition for transition in state.transitions if transition not in fixed]
         last = f"return {self._next(default[0]) if default else 'ACCEPT'};"
         if not state.key and fixed:
@@ -223,7 +260,10 @@ class Parsing:
         plain = all(transition.mask is None and not transition.value_set for transition in fixed)
         values = [transition.value for transition in fixed]
         if len(names) == 1 and widths[0] <= 64 and plain and len(set(values)) == len(values) and fixed:
-            cases = [f"case {self.expressions.constant(t.value or 0).text}:\n        return {self._next(t)};" for t in fixed]
+            cases = [
+                f"case {self.expressions.constant(t.value or 0).text}:\n        return {self._next(t)};"
+                for t in fixed
+            ]
             return [*lines, f"switch ({names[0]}) {{", *cases, "default:", f"    {last}", "}"]
         for transition in fixed:
             condition = self._condition(transition, names, widths)
@@ -279,12 +319,13 @@ def value_set_widths(layout: Layout, name: str) -> list[int]:
     """The widths of the keys that a value set is matched with."""
     program, places = layout.program, Statements(layout, Objects(layout.program)).places
     found = {
-        tuple(value.width if isinstance(value, Lookahead) else places.field_type(value).width for value in state.key)
+        tuple(
+            value.width if isinstance(value, Lookahead) else places.field_type(value).width
+            for value in state.key
+        )
         for state in program.parser.states.values()
         if any(transition.value_set == name for transition in state.transitions)
     }
     if len(found) > 1:
         raise UserError(f"BMv2 JSON: value set '{name}' is matched with keys of different widths")
     return list(found.pop()) if found else [program.value_sets[name].width]
-
-

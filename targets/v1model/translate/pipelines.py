@@ -108,7 +108,11 @@ class Pipelines:
         node, end = self.nodes[name], self.meeting[name]
         match node:
             case Conditional():
-                note = [f"/* if {comment(node.source.fragment)} */"] if node.source and node.source.fragment else []
+                note = (
+                    [f"/* if {comment(node.source.fragment)} */"]
+                    if node.source and node.source.fragment
+                    else []
+                )
                 condition = self.expressions.nonzero(node.condition)
                 return [*note, *self._branch(condition, node.true_next, node.false_next, end)]
             case ActionCall():
@@ -139,7 +143,13 @@ class Pipelines:
             assert table.next_hit_miss is not None
             if not exits:
                 return self._branch(apply, *table.next_hit_miss, end)
-            return ["{", f"    bool hit = {apply};", *_indent(exits), *_indent(self._branch("hit", *table.next_hit_miss, end)), "}"]
+            return [
+                "{",
+                f"    bool hit = {apply};",
+                *_indent(exits),
+                *_indent(self._branch("hit", *table.next_hit_miss, end)),
+                "}",
+            ]
         ways: dict[Node, list[str]] = {}
         for action, following in table.next_actions.items():
             if following != table.next_default:

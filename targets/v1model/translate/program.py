@@ -41,7 +41,9 @@ class Writer:
             parts += [tables.functions(pipeline), Pipelines(layout, objects, pipeline).function()]
         parts += [self._deparser(), self._copies(), self._digests(), self._interface()]
         # What the parts above have turned out to need comes before them.
-        return "\n".join([self._head(), layout.declarations(), objects.enums(), self._headers(), *parts, self._tail()])
+        return "\n".join(
+            [self._head(), layout.declarations(), objects.enums(), self._headers(), *parts, self._tail()]
+        )
 
     def _head(self) -> str:
         limbs = max(2, words(self.layout.widest))
@@ -55,7 +57,9 @@ class Writer:
     def _headers(self) -> str:
         """Functions of the header types: only of headers, not of metadata."""
         layout, parts = self.layout, list[str]()
-        kinds = {header.type.name: header.type for header in self.program.headers.values() if not header.metadata}
+        kinds = {
+            header.type.name: header.type for header in self.program.headers.values() if not header.metadata
+        }
         for name, kind in kinds.items():
             parts += [extract_function(layout, kind), emit_function(layout, kind)]
             if name in layout.compared:
@@ -83,12 +87,16 @@ class Writer:
                 lvalue, field = self.layout.field(ref), self.program.field(ref)
                 one, other = lvalue.replace("s->", "to->", 1), lvalue.replace("s->", "from->", 1)
                 if field.variable:
-                    raise UserError(f"BMv2 JSON: field list '{found.name}' has the variable field '{ref.field}'")
+                    raise UserError(
+                        f"BMv2 JSON: field list '{found.name}' has the variable field '{ref.field}'"
+                    )
                 copy = f"memcpy({one}, {other}, sizeof {one});" if field.width > 128 else f"{one} = {other};"
                 lines.append(f"    {copy}")
             lines.append("    break;")
         lines += ["default:", "    break;", "}"]
-        return _function("static void copy_list(struct state *to, const struct state *from, uint32_t list)", lines)
+        return _function(
+            "static void copy_list(struct state *to, const struct state *from, uint32_t list)", lines
+        )
 
     def _digests(self) -> str:
         """Values of digests, as words."""
@@ -104,11 +112,15 @@ class Writer:
                 if field.width <= 64:
                     lines.append(f"    words[{at}] = {part.integer()};")
                 else:
-                    lines.append(f"    memcpy(words + {at}, {as_words(part)}, {words(field.width)} * sizeof *words);")
+                    lines.append(
+                        f"    memcpy(words + {at}, {as_words(part)}, {words(field.width)} * sizeof *words);"
+                    )
                 at += words(field.width)
             lines.append("    break;")
         lines += ["default:", "    break;", "}"]
-        return _function("static void digest_words(const struct state *s, uint32_t digest, uint64_t *words)", lines)
+        return _function(
+            "static void digest_words(const struct state *s, uint32_t digest, uint64_t *words)", lines
+        )
 
     @staticmethod
     def _refs(found: FieldList) -> list[FieldRef]:
@@ -127,7 +139,11 @@ class Writer:
         functions = [
             _function(
                 f"static void program_reset({packet})",
-                [f"struct state *s = {state};", "memset(&s->meta, 0, sizeof s->meta);", "memset(&s->hdr, 0, sizeof s->hdr);"],
+                [
+                    f"struct state *s = {state};",
+                    "memset(&s->meta, 0, sizeof s->meta);",
+                    "memset(&s->hdr, 0, sizeof s->hdr);",
+                ],
             ),
             _function(
                 f"static void program_reset_metadata({packet})",
@@ -139,7 +155,10 @@ class Writer:
             ),
             _function(f"static void program_ingress({packet})", [f"apply_ingress({state});"]),
             _function(f"static void program_egress({packet})", [f"apply_egress({state});"]),
-            _function(f"static size_t program_deparse({packet}, uint8_t *out)", [f"return write_headers({state}, out);"]),
+            _function(
+                f"static size_t program_deparse({packet}, uint8_t *out)",
+                [f"return write_headers({state}, out);"],
+            ),
             _function(
                 f"static void program_copy_fields(struct v1_packet *to, const {packet.replace('packet *packet', 'packet *from')}, uint32_t list)",
                 ["copy_list((struct state *)to, (const struct state *)from, list);"],

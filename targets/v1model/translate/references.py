@@ -34,11 +34,15 @@ class References:
             case StackField(stack, name):
                 return _declared(program.stacks[stack].type, name)
             case UnionStackField(stack, member, name):
-                return _declared(self._member_type(program.unions[program.union_stacks[stack].unions[0]], member), name)
+                return _declared(
+                    self._member_type(program.unions[program.union_stacks[stack].unions[0]], member), name
+                )
             case Operation(op="access_field", left=left, right=Const(offset)) if left is not None:
                 fields = self.header_type(left).fields
                 if offset >= len(fields):
-                    raise UserError(f"BMv2 JSON: field number {offset} of header '{self.header_type(left).name}' is missing")
+                    raise UserError(
+                        f"BMv2 JSON: field number {offset} of header '{self.header_type(left).name}' is missing"
+                    )
                 return fields[offset]
         raise UserError(f"BMv2 JSON: {value} is not a field")
 
@@ -79,7 +83,9 @@ class References:
         match value:
             case Ref("header", name):
                 return self.layout.instances[name].lvalue
-            case Operation(op="dereference_header_stack", left=Ref("header_stack", name), right=index) if index is not None:
+            case Operation(op="dereference_header_stack", left=Ref("header_stack", name), right=index) if (
+                index is not None
+            ):
                 return f"{self.layout.stacks[name]}{self._at(index, len(self.layout.program.stacks[name].headers))}"
             case Operation(op="access_union_header", left=left, right=Const(offset)) if left is not None:
                 union = self.union_type(left)
@@ -122,7 +128,10 @@ class References:
     def union_parts(self, value: Value) -> list[tuple[str, HeaderType]]:
         """The lvalues and types of a union's members."""
         union, lvalue = self.union_type(value), self.union(value)
-        return [(f"{lvalue}.{self._part(union, part)}", self._member_type(union, part)) for part, _ in union.members]
+        return [
+            (f"{lvalue}.{self._part(union, part)}", self._member_type(union, part))
+            for part, _ in union.members
+        ]
 
     def union_valid(self, value: Value) -> str:
         """A C condition: whether a member of the union is valid."""
@@ -143,7 +152,8 @@ class References:
                 pairs = [(Ref("header", a), Ref("header", b)) for a, b in zip(*stacks, strict=True)]
                 # P4: elements that are invalid in both are equal
                 return " && ".join(
-                    f"({self.header(a)}.valid || {self.header(b)}.valid ? {self._equal(a, b)} : true)" for a, b in pairs
+                    f"({self.header(a)}.valid || {self.header(b)}.valid ? {self._equal(a, b)} : true)"
+                    for a, b in pairs
                 )
             case FieldRef(), FieldRef() if self.field_type(left).variable and self.field_type(right).variable:
                 one, other = self.field(left), self.field(right)

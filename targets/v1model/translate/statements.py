@@ -10,7 +10,15 @@ from grasp.targets.v1model.p4json import Field, HeaderType, Primitive
 from grasp.targets.v1model.p4values import Const, FieldRef, Operation, Ref, Text, Value, Vector
 from grasp.targets.v1model.translate import bounds as bound
 from grasp.targets.v1model.translate.cnames import text as literal
-from grasp.targets.v1model.translate.expressions import U64, U128, WIDE, Argument, Code, Expressions, field_bounds
+from grasp.targets.v1model.translate.expressions import (
+    U64,
+    U128,
+    WIDE,
+    Argument,
+    Code,
+    Expressions,
+    field_bounds,
+)
 from grasp.targets.v1model.translate.headers import size
 from grasp.targets.v1model.translate.layout import Layout, words
 from grasp.targets.v1model.translate.objects import Objects
@@ -31,10 +39,14 @@ class Statements:
         """The statements of a primitive other than the jumps, which actions.py writes."""
         handler = _HANDLERS.get(primitive.op)
         if handler is None:
-            raise UserError(f"BMv2 JSON: the primitive '{primitive.op}' is not supported by the embedded target")
+            raise UserError(
+                f"BMv2 JSON: the primitive '{primitive.op}' is not supported by the embedded target"
+            )
         method, count = handler
         if len(primitive.parameters) != count:
-            raise UserError(f"BMv2 JSON: '{primitive.op}' takes {count} parameters, not {len(primitive.parameters)}")
+            raise UserError(
+                f"BMv2 JSON: '{primitive.op}' takes {count} parameters, not {len(primitive.parameters)}"
+            )
         self._source = primitive.source
         return method(self, *primitive.parameters)
 
@@ -138,7 +150,10 @@ class Statements:
         if isinstance(value, Ref) and value.kind == "header_union_stack":
             first = Operation("dereference_union_stack", value, Const(0))
             prefix = self.places.union(first)
-            return [f"{array}[{index}]{part.removeprefix(prefix)}.valid = false;" for part, _ in self.places.union_parts(first)]
+            return [
+                f"{array}[{index}]{part.removeprefix(prefix)}.valid = false;"
+                for part, _ in self.places.union_parts(first)
+            ]
         return [f"{array}[{index}].valid = false;"]
 
     def push(self, stack: Value, number: Value) -> Lines:
@@ -146,7 +161,9 @@ class Statements:
         array, count = self._stack(stack)
         moved, following = _number(number, "push"), self.places.next_index(stack)
         gone = min(moved, count)
-        lines = [f"memmove({array} + {gone}, {array}, {count - gone} * sizeof *{array});"] if gone < count else []
+        lines = (
+            [f"memmove({array} + {gone}, {array}, {count - gone} * sizeof *{array});"] if gone < count else []
+        )
         lines += [line for index in range(gone) for line in self._invalidate(stack, str(index))]
         return [*lines, f"{following} = {following} + {moved}u < {count} ? {following} + {moved}u : {count};"]
 
@@ -155,8 +172,12 @@ class Statements:
         array, count = self._stack(stack)
         moved, following = _number(number, "pop"), self.places.next_index(stack)
         gone = min(moved, count)
-        lines = [f"memmove({array}, {array} + {gone}, {count - gone} * sizeof *{array});"] if gone < count else []
-        lines += [line for index in range(count - gone, count) for line in self._invalidate(stack, str(index))]
+        lines = (
+            [f"memmove({array}, {array} + {gone}, {count - gone} * sizeof *{array});"] if gone < count else []
+        )
+        lines += [
+            line for index in range(count - gone, count) for line in self._invalidate(stack, str(index))
+        ]
         return [*lines, f"{following} = {following} > {moved}u ? {following} - {moved}u : 0;"]
 
     # -- headers
@@ -173,7 +194,12 @@ class Statements:
         """setInvalid; the packet shrinks by the header."""
         lvalue, kind = self.places.header(header), self.places.header_type(header)
         length = size(self.layout, kind, lvalue)
-        return [f"if ({lvalue}.valid) {{", f"    s->v1.current -= {length};", f"    {lvalue}.valid = false;", "}"]
+        return [
+            f"if ({lvalue}.valid) {{",
+            f"    s->v1.current -= {length};",
+            f"    {lvalue}.valid = false;",
+            "}",
+        ]
 
     # -- state
 
@@ -195,11 +221,17 @@ class Statements:
         stored = self.store_raw(lvalue, field, Code("cell", U64, bound.unsigned(width)))
         if self.expressions.bounds(index).high < size:
             return _block([*read, *stored])
-        return _block([f"uint64_t index = {at};", f"if (index < {size}) {{"] + _indent([
-            "uint64_t cell = 0;",
-            f"v1_register_read({array}, V1_CELL_BYTES({width}), index, &cell);",
-            *stored,
-        ]) + ["}"])
+        return _block(
+            [f"uint64_t index = {at};", f"if (index < {size}) {{"]
+            + _indent(
+                [
+                    "uint64_t cell = 0;",
+                    f"v1_register_read({array}, V1_CELL_BYTES({width}), index, &cell);",
+                    *stored,
+                ]
+            )
+            + ["}"]
+        )
 
     def store_raw(self, lvalue: str, field: Field, code: Code) -> Lines:
         """Store bits that may not fit the field: cut, and taken as signed if the field is."""
@@ -223,16 +255,22 @@ class Statements:
         at = self.expressions.index(index)
         if width <= 64:
             cut = self.expressions.exact(Operation("&", value, Const((1 << width) - 1)))
-            return [f"v1_register_write({array}, V1_CELL_BYTES({width}), {at}, {self.expressions.convert(cut, U64)});"]
+            return [
+                f"v1_register_write({array}, V1_CELL_BYTES({width}), {at}, {self.expressions.convert(cut, U64)});"
+            ]
         cell = Field("cell", width) if width > 128 else Field("cell", 128)
         target = "cell" if width > 128 else "*(v1_u128 *)cell"
         masked = Operation("&", value, Const((1 << width) - 1))
         stored = self.store(target, cell, self.expressions.low(masked, width))
-        return _block([f"uint64_t *cell = v1_register_words({array}, {at});", "if (cell) {", *_indent(stored), "}"])
+        return _block(
+            [f"uint64_t *cell = v1_register_words({array}, {at});", "if (cell) {", *_indent(stored), "}"]
+        )
 
     def count(self, counter: Value, index: Value) -> Lines:
         """Count the packet."""
-        return [f"v1_count(&s->v1, {self._array('counter', _named(counter))}, {self.expressions.index(index)});"]
+        return [
+            f"v1_count(&s->v1, {self._array('counter', _named(counter))}, {self.expressions.index(index)});"
+        ]
 
     def execute_meter(self, meter: Value, index: Value, target: Value) -> Lines:
         """Meter the packet; out of bounds, the field is left alone."""
@@ -262,7 +300,11 @@ class Statements:
         stored = self.store_raw(self.places.field(target), field, Code("value", U64, bound.unsigned(64)))
         if isinstance(size, Const) and size.value >= 1 << 64:
             modulus = "0"
-        text = f"{function}(s) % {max(size.value, 1)}u" if isinstance(size, Const) else f"{function}(s) % (size ? size : 1)"
+        text = (
+            f"{function}(s) % {max(size.value, 1)}u"
+            if isinstance(size, Const)
+            else f"{function}(s) % (size ? size : 1)"
+        )
         lines = [] if isinstance(size, Const) else [f"uint64_t size = {modulus};"]
         return _block([*lines, f"uint64_t value = {text} + {start};", *stored])
 
@@ -344,8 +386,15 @@ class Statements:
 
     def check(self, condition: Value) -> Lines:
         """Assert and assume: log and drop if the condition does not hold."""
-        where = f"{self._source.file}:{self._source.line}: {self._source.fragment}" if self._source else "assert or assume"
-        return [f"if (!({self.expressions.nonzero(condition)}))", f"    v1_assert_failed(&s->v1, {literal(where)});"]
+        where = (
+            f"{self._source.file}:{self._source.line}: {self._source.fragment}"
+            if self._source
+            else "assert or assume"
+        )
+        return [
+            f"if (!({self.expressions.nonzero(condition)}))",
+            f"    v1_assert_failed(&s->v1, {literal(where)});",
+        ]
 
 
 def _number(value: Value, op: str) -> int:

@@ -102,7 +102,10 @@ class Tables:
         return [
             "if (entry) {",
             "    uint64_t color = v1_direct_meter(&s->v1, table, entry);",
-            *(f"    {line}" for line in self.statements.store_raw(lvalue, field, Code("color", U64, bound.unsigned(64)))),
+            *(
+                f"    {line}"
+                for line in self.statements.store_raw(lvalue, field, Code("color", U64, bound.unsigned(64)))
+            ),
             "}",
         ]
 
@@ -114,7 +117,9 @@ class Tables:
         field, lvalue = self.expressions.places.field_type(value), self.expressions.places.field(value)
         width, valid = field.width, self._valid(key)
         if width > 128:
-            text = lvalue if valid == "true" else f"({valid} ? {lvalue} : (const uint64_t[{words(width)}]){{0}})"
+            text = (
+                lvalue if valid == "true" else f"({valid} ? {lvalue} : (const uint64_t[{words(width)}]){{0}})"
+            )
             return Part(text, width)
         whole = (1 << width) - 1
         mask = whole if key.mask is None else key.mask & whole
@@ -133,4 +138,3 @@ class Tables:
             case Operation(op="access_field", left=left) if left is not None:
                 return f"{self.expressions.places.header(left)}.valid"
         return "true"
-
