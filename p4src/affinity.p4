@@ -98,14 +98,18 @@ control LookUpConnection(in headers_t hdr, inout metadata_t meta) {
     }
 }
 
-// Traffic that returns from a site: is it of the connection that is known here? `to_client` is set at the
-// client's switch, where the source is rewritten.
+// Traffic that returns from a site: is it of the connection that is known here? `to_host` is set at the client's
+// switch, which alone knows where the connection is now; another may remember the client's ports from an earlier
+// connection to a site of its own, and then has nothing to do with this one.
 control TrackReturn(in headers_t hdr, inout metadata_t meta) {
     apply {
         bool known = meta.connection.affinity == affinity_t.HIT ||
                      meta.connection.affinity == affinity_t.PINNED;
         if (known && meta.connection.site != meta.source_site) {
-            meta.drop = drop_t.NO_CONNECTION;  // left over from an earlier connection to another site
+            meta.connection.affinity = affinity_t.FREE;
+            if (meta.to_host) {
+                meta.drop = drop_t.NO_CONNECTION;  // left over from an earlier connection to another site
+            }
         } else if (meta.connection.affinity == affinity_t.FREE && meta.to_host && hdr.tcp.isValid() &&
                    hdr.tcp.syn == 0 && !meta.connection.fin && !meta.connection.rst) {
             // A switch that restarted learns its established connections anew from what servers send.

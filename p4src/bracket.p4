@@ -9,16 +9,17 @@
 //      ...         .   .         .   .
 //      0          s0  s1        .. s255        a forecast, debit, probe or strike rewrites one
 //
-// A cell is (score, 255 - site) as one unsigned number, so one comparison decides a match and equal scores go
+// A cell is (1, score, 255 - site) as one unsigned number, so one comparison decides a match and equal scores go
 // to the lower id. The score is the headroom with its sign bit inverted, which makes the order of signed
-// numbers that of unsigned ones. A site that must not be chosen has the cell 0, which loses to every other.
+// numbers that of unsigned ones. A bit before them says that there is a site: the cell 0, of one that must not
+// be chosen, loses to every other.
 
 #ifndef GRASP_BRACKET_P4
 #define GRASP_BRACKET_P4
 
 #include "constants.p4"
 
-typedef bit<56> cell_t;
+typedef bit<57> cell_t;
 const cell_t NO_SITE = 0;
 
 register<cell_t>(256) bracket_0;
@@ -46,7 +47,7 @@ control Bracket(in site_t site, in energy_t headroom, in bool eligible) {
         cell_t rival;
         bit<16> position = (bit<16>)site;
         if (eligible) {
-            winner = (headroom ^ (1 << 47)) ++ (8w255 - site);
+            winner = 1w1 ++ (headroom ^ (1 << 47)) ++ (8w255 - site);
         }
         bracket_0.write((bit<32>)position, winner);
         PLAY(bracket_0, bracket_1)

@@ -77,8 +77,11 @@ control GraspIngress(inout headers_t hdr, inout metadata_t meta,
     apply {
         // What no path below claims is dropped, and cannot leak to port 0.
         mark_to_drop(standard_metadata);
-        meta.now = standard_metadata.ingress_global_timestamp;
-        meta.port = standard_metadata.ingress_port;
+        if (meta.strikes == 0) {
+            meta.now = standard_metadata.ingress_global_timestamp;
+            meta.arrived_at = standard_metadata.ingress_port;
+        }
+        meta.port = meta.arrived_at;
         parameters.apply();
 
         if (standard_metadata.parser_error != error.NoError) {

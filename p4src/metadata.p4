@@ -62,11 +62,10 @@ struct connection_t {
 }
 
 struct metadata_t {
-    time_t now;
     parameters_t parameters;
     kind_t kind;
     drop_t drop;
-    port_t port;  // where the packet came in, or is said to have come in (INJECT)
+    port_t port;  // arrived_at, or where the packet is said to have come in (INJECT)
     role_t role;
     bool charge_injected;  // INJECT of a first packet that waited for its pinned entry
 
@@ -100,8 +99,13 @@ struct metadata_t {
     port_t egress_port;
     mac_t next_mac;
 
+    // These outlive a resubmission, which clears all else, standard metadata included.
     @field_list(0)
     bit<16> strikes;  // resubmissions so far: each removes one site, so they end
+    @field_list(0)
+    port_t arrived_at;  // port of the first pass
+    @field_list(0)
+    time_t now;  // and its time
 }
 
 // Site flags, in registers, probes (DRAINED alone) and answers.

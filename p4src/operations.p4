@@ -41,19 +41,12 @@ control TakeOperation(inout headers_t hdr, inout metadata_t meta,
 // Applies an operation to the site's state and answers.
 control ApplyOperation(inout headers_t hdr, inout metadata_t meta,
                        inout standard_metadata_t standard_metadata) {
-    // The change travels at once, in a probe, to every switch; the controller's copy is the answer.
-    action announce() {
-        meta.state.sequence = meta.state.sequence + 1;
-        meta.state_changed = true;
-        meta.probe_out = true;
-        standard_metadata.mcast_grp = TRUNKS_AND_CPU;
-    }
-
     action set_forecast(energy_t headroom) {
         meta.state.headroom = headroom;
         meta.state.budget = hdr.packet_out.budget;
         meta.state.epoch = hdr.packet_out.epoch;
         meta.state.flags = meta.state.flags | SITE_KNOWN | SITE_AUTHORITATIVE;
+        meta.state_changed = true;
     }
 
     apply {
@@ -70,10 +63,8 @@ control ApplyOperation(inout headers_t hdr, inout metadata_t meta,
                 // A correction: what was charged stays charged.
                 set_forecast(
                     add(meta.state.headroom, subtract(hdr.packet_out.budget, meta.state.budget)));
-                announce();
             } else {
                 set_forecast(subtract(hdr.packet_out.budget, hdr.packet_out.spent));
-                announce();
             }
             if (status == status_t.OK) {
                 events.count((bit<32>)(bit<8>)event_t.FORECAST_SET);
@@ -84,10 +75,16 @@ control ApplyOperation(inout headers_t hdr, inout metadata_t meta,
             } else {
                 meta.state.flags = meta.state.flags & ~SITE_DRAINED;
             }
-            announce();
+            meta.state_changed = true;
         }
 
-        if (!meta.probe_out) {
+        if (meta.state_changed && meta.alive && meta.state.flags & SITE_KNOWN != 0) {
+            // The change travels at once, in a probe, to every switch; the controller's copy is the answer.
+            // A silent site's waits for its next heartbeat: a probe would revive the site elsewhere.
+            meta.state.sequence = meta.state.sequence + 1;
+            meta.probe_out = true;
+            standard_metadata.mcast_grp = TRUNKS_AND_CPU;
+        } else {
             standard_metadata.egress_spec = CPU_PORT;
         }
         hdr.packet_in.setValid();
@@ -108,7 +105,7 @@ control ApplyOperation(inout headers_t hdr, inout metadata_t meta,
         hdr.packet_in.budget = meta.state.budget;
         hdr.packet_in.headroom = meta.state.headroom;
         hdr.packet_in.next_hop = meta.state.next_hop;
-        hdr.packet_in.heard = meta.now - meta.state.heard;
+        hdr.packet_in.heard = meta.now |-| meta.state.heard;
 
         hdr.packet_out.setInvalid();
         meta.kind = kind_t.DONE;

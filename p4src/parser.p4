@@ -15,8 +15,10 @@ error {
 parser GraspParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
                    inout standard_metadata_t standard_metadata) {
     state start {
-        transition select(standard_metadata.ingress_port) {
-            CPU_PORT: parse_packet_out;
+        transition select(meta.strikes, standard_metadata.ingress_port, meta.arrived_at) {
+            (0, CPU_PORT, _): parse_packet_out;
+            (0, _, _): parse_ethernet;
+            (_, _, CPU_PORT): parse_packet_out;
             default: parse_ethernet;
         }
     }

@@ -14,6 +14,8 @@
 #include "metadata.p4"
 #include "utilisation.p4"
 
+register<time_t>(PORTS) trunk_heard;  // when the last probe came in there
+
 control TakeHeartbeat(inout headers_t hdr, inout metadata_t meta,
                       inout standard_metadata_t standard_metadata) {
     apply {
@@ -40,6 +42,8 @@ control TakeProbe(inout headers_t hdr, inout metadata_t meta,
     Utilisation() utilisation;
 
     apply {
+        trunk_heard.write((bit<32>)meta.port, meta.now);
+
         // Traffic to the site will leave by the port on which the probe came in.
         bit<32> bytes;
         utilisation.apply(meta.port, meta.now, bytes);

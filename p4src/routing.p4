@@ -6,16 +6,19 @@
 
 #include "headers.p4"
 #include "metadata.p4"
+#include "probes.p4"
 
 register<time_t>(FLOWLETS) flowlet_time;
 register<bit<24>>(FLOWLETS) flowlet_hop;  // site, port
 
 // A flow keeps its path while its packets follow each other closely, and may change it after a pause, when
-// no packet in flight can be overtaken.
+// no packet in flight can be overtaken. It leaves a path that has fallen silent without one: a flow that never
+// pauses would otherwise be lost there for good.
 control Flowlet(in headers_t hdr, inout metadata_t meta) {
     apply {
         bit<32> slot;
         time_t last;
+        time_t heard;
         bit<24> hop;
         hash(slot, HashAlgorithm.crc16, 32w0,
              {hdr.ipv4.source, hdr.ipv4.destination, hdr.ipv4.protocol, meta.source_port,
@@ -23,7 +26,9 @@ control Flowlet(in headers_t hdr, inout metadata_t meta) {
              FLOWLETS);
         flowlet_time.read(last, slot);
         flowlet_hop.read(hop, slot);
-        if (last == 0 || hop[23:16] != meta.site || meta.now - last > meta.parameters.flowlet_gap) {
+        trunk_heard.read(heard, (bit<32>)hop[15:0]);
+        if (last == 0 || hop[23:16] != meta.site || meta.now |-| last > meta.parameters.flowlet_gap ||
+            meta.now |-| heard > meta.parameters.expiry) {
             hop = meta.site ++ meta.state.next_hop;
             flowlet_hop.write(slot, hop);
         }

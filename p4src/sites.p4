@@ -60,7 +60,7 @@ control LoadSite(inout metadata_t meta) {
         site_next_hop.read(meta.state.next_hop, index);
         site_cost.read(meta.state.cost, index);
         site_flags.read(meta.state.flags, index);
-        meta.alive = meta.state.heard != 0 && meta.now - meta.state.heard <= meta.parameters.expiry;
+        meta.alive = meta.state.heard != 0 && meta.now |-| meta.state.heard <= meta.parameters.expiry;
     }
 }
 
@@ -82,7 +82,7 @@ control StoreSite(inout metadata_t meta) {
         if (meta.state_changed || meta.strike) {
             bool eligible = meta.state.flags & (SITE_KNOWN | SITE_DRAINED) == SITE_KNOWN &&
                             meta.state.heard != 0 &&
-                            meta.now - meta.state.heard <= meta.parameters.expiry;
+                            meta.now |-| meta.state.heard <= meta.parameters.expiry;
             bracket.apply(meta.site, meta.state.headroom, eligible);
         }
     }

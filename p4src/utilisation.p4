@@ -22,7 +22,7 @@ control Utilisation(in port_t port, in time_t now, out bit<32> bytes) {
         time_t last;
         link_bytes.read(bytes, (bit<32>)port);
         link_time.read(last, (bit<32>)port);
-        time_t elapsed = now - last;
+        time_t elapsed = now |-| last;
         if (elapsed >> TAU_LOG2 != 0) {
             bytes = 0;
         } else {
