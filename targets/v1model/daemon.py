@@ -85,7 +85,7 @@ def _read(path: Path) -> bytes:
 
 
 def _configure_logging(options: Options) -> None:
-    """Log where BMv2 does, everything by default; without a place to log to, warnings go to standard error."""
+    """Log where BMv2 does, everything by default; without a place for that, warnings go to stderr."""
     handlers: list[logging.Handler] = []
     if options.log_console:
         handlers.append(logging.StreamHandler(sys.stdout))

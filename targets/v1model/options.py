@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The options of ``grasp switch``, which are those of simple_switch_grpc.
 
-They come in any order, the program's JSON among them; a ``--`` may stand before the options that belong to the
-target proper. What concerns facilities that this target does not have (Thrift, nanomsg) is accepted and unused.
+They come in any order, the program's JSON among them; a ``--`` may stand before those that BMv2 calls its
+target's. What concerns facilities that this target does not have (Thrift, nanomsg) is accepted and unused.
 """
 
 from __future__ import annotations
