@@ -198,8 +198,9 @@ class SwitchDriver:
 
     async def _remove(self, session: Session, entry: Entry) -> None:
         """Delete a pin, unless it is gone."""
-        if self._written.entries.pop(entry.key, None) is not None:
+        if entry.key in self._written.entries:
             await session.write([-to_table_entry(entry, self._schema)])
+            del self._written.entries[entry.key]
 
 
 async def _watch(session: Session) -> None:

@@ -133,7 +133,7 @@ class Events(EventLog):
 
     async def until(self, event: str, **wanted: object) -> dict[str, object]:
         """Wait for the first event with these fields, and forget it."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):  # a target may have to compile the program first
             while True:
                 for position, (name, fields) in enumerate(self.seen):
                     if name == event and wanted.items() <= fields.items():
