@@ -25,7 +25,7 @@ HELP = "run the P4Runtime controller, or ask a running one"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("--config", type=Path, required=True, metavar="FILE", help="TOML configuration")
+    _add_config(parser, None)
     parser.add_argument(
         "--events",
         type=Path,
@@ -41,17 +41,28 @@ def configure(parser: argparse.ArgumentParser) -> None:
     requests = parser.add_subparsers(
         dest="request", metavar="REQUEST", title="requests to a running controller"
     )
-    requests.add_parser("status", help="print what it knows as JSON")
+    status = requests.add_parser("status", help="print what it knows as JSON")
     drain = requests.add_parser("drain", help="give a site no new jobs")
     undrain = requests.add_parser("undrain", help="give a site new jobs again")
     for request in (drain, undrain):
         request.add_argument("site", help="name of the site")
+    for request in (status, drain, undrain):
+        _add_config(request, argparse.SUPPRESS)
+
+
+def _add_config(parser: argparse.ArgumentParser, default: str | None) -> None:
+    """Take --config before a request and after it."""
+    parser.add_argument(
+        "--config", type=Path, default=default, metavar="FILE", help="the controller's TOML configuration"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the controller, or send the request."""
     from grasp.control.config import load
 
+    if args.config is None:
+        raise UserError("the controller needs a configuration: --config FILE")
     config = load(args.config)
     if args.request is None:
         return _serve(config, args)

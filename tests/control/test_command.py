@@ -111,7 +111,7 @@ async def test_a_killed_controllers_successor_goes_on_and_ends_on_sigterm(fake, 
     status, output, _ = await run("--config", config.source, "status")
     assert status == 0
     assert json.loads(output)["switches"] == {"s1": {"address": switch.address, "up": True}}
-    assert (await run("--config", config.source, "drain", "site1"))[0] == 0
+    assert (await run("drain", "site1", "--config", config.source))[0] == 0
     status, _, errors = await run("--config", config.source, "drain", "atlantis")
     assert (status, errors.count("\n")) == (2, 1)
     assert "the sites are site1" in errors
@@ -123,6 +123,7 @@ async def test_a_killed_controllers_successor_goes_on_and_ends_on_sigterm(fake, 
 
 
 async def test_mistakes_are_one_line_and_status_2(tmp_path):
-    status, _, errors = await run("--config", tmp_path / "missing.toml")
-    assert (status, errors.count("\n")) == (2, 1)
-    assert errors.startswith("grasp: ")
+    for arguments in ((), ("--config", tmp_path / "missing.toml")):
+        status, _, errors = await run(*arguments)
+        assert (status, errors.count("\n")) == (2, 1)
+        assert errors.startswith("grasp: ")
