@@ -37,7 +37,7 @@ class Bmv2(Target):
 
 
 def _own_resources(config: SwitchConfig) -> list[str]:
-    """Options that keep two switches from sharing a Thrift port or a socket in /tmp, as far as BMv2 has these."""
+    """Options that keep switches from sharing a Thrift port or a socket, if this BMv2 has these at all."""
     words = []
     if "--thrift-port" in _help():
         port = int(config.grpc_address.rpartition(":")[2])

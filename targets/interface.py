@@ -64,7 +64,7 @@ class Target(abc.ABC):
         """The command line that runs the switch in the foreground, until SIGTERM."""
 
     def general_options(self) -> list[str]:
-        """The options that simple_switch_grpc and ``grasp switch`` share and that may stand before a ``--``."""
+        """What simple_switch_grpc and ``grasp switch`` take before a ``--``."""
         config, words = self.config, ["--device-id", str(self.config.device_id)]
         for number, interface in config.ports.items():
             words += ["-i", f"{number}@{interface}"]
@@ -75,7 +75,7 @@ class Target(abc.ABC):
         return [*words, "--no-p4" if config.program is None else str(config.program)]
 
     def grpc_options(self) -> list[str]:
-        """The options that have to stand behind it."""
+        """What they take behind it."""
         words = ["--grpc-server-addr", self.config.grpc_address]
         return words if self.config.cpu_port is None else [*words, "--cpu-port", str(self.config.cpu_port)]
 

@@ -37,4 +37,5 @@ if __name__ == "__main__":
     try:
         sys.exit(start(sys.argv[1:]))
     except UserError as error:
-        sys.exit(f"grasp: {error}")
+        print(f"grasp: {error}", file=sys.stderr)
+        sys.exit(2)

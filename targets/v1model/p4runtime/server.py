@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -56,13 +57,11 @@ class P4RuntimeServer:
 
     def bind(self, address: str) -> int:
         """Listen at host:port (port 0: any that is free); returns the port. Calls wait until `start`."""
+        _check_address(address)
         try:
-            port: int = self._server.add_insecure_port(address)
-        except RuntimeError as error:
-            raise UserError(f"cannot listen on {address}: {_reason(error)}") from None
-        if port == 0:
-            raise UserError(f"cannot listen on {address}: the address is in use or not this machine's")
-        return port
+            return self._server.add_insecure_port(address)
+        except RuntimeError:
+            raise UserError(f"cannot listen on {address}: the address was taken a moment ago") from None
 
     async def start(self) -> None:
         """Begin to answer calls and to pass events on."""
@@ -103,6 +102,18 @@ class P4RuntimeServer:
                 self.service.tell(event)
 
 
-def _reason(error: RuntimeError) -> str:
-    text = str(error).lower()
-    return "the address is in use" if "in use" in text else "the address is in use or not this machine's"
+def _check_address(address: str) -> None:
+    """Say why an address cannot be listened on: gRPC does not tell."""
+    host, _, port = address.rpartition(":")
+    if not (host and port.isdecimal()):
+        raise UserError(f"the address '{address}' is not of the form HOST:PORT")
+    try:
+        family, kind, protocol, _, place = socket.getaddrinfo(
+            host.strip("[]"), port, type=socket.SOCK_STREAM
+        )[0]
+        with socket.socket(family, kind, protocol) as trial:
+            trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            trial.bind(place)
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise UserError(f"cannot listen on {address}: {reason}") from None

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from finsy.proto import p4i, p4r
-from grasp.targets.v1model.program import Program
 
 from grasp.targets.v1model.objects import Call, Entry, Key, Target
+from grasp.targets.v1model.program import Program
 
 from . import actions, direct, matches
 from .errors import already_exists, invalid_argument, not_found, permission_denied, unimplemented

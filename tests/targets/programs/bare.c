@@ -97,7 +97,7 @@ static void ingress(struct v1_packet *packet) {
     if (state->kept == 0)
         state->kept = state->word[7];
     bool again = packet->standard.instance_type != V1_NORMAL;
-    packet->standard.egress_spec = state->word[1];
+    packet->standard.egress_spec = state->word[1] & 0x1ff; /* frames carry an EtherType there */
     packet->standard.mcast_grp = state->word[3];
     packet->requests.clone = flags & CLONE && !again;
     packet->requests.clone_session = (uint16_t)state->word[2];
