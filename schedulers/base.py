@@ -13,41 +13,64 @@ All three reckon in whole milliwatt-hours, the switches' unit, so that ties are 
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from grasp import UserError
+from grasp.schedulers.filling import MWH_LIMIT, FloatArray, IntArray, fill, milliwatt_hours, pour
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+__all__ = [
+    "GREEN_ENERGY",
+    "MWH_LIMIT",
+    "FloatArray",
+    "IntArray",
+    "Scheduler",
+    "Setting",
+    "milliwatt_hours",
+]
 
-MWH_LIMIT = 2**46
-"""Energies stay below this many mWh (70 GWh): the switches' signed 48 bits, with room for what is spent."""
-
-_LEVEL_LIMIT = 2**62  # keeps sums over 256 sites and the energy of all jobs of an hour within int64
+GREEN_ENERGY = "green_energy"
+"""The parameter that every site reports, in Wh."""
 
 
-def milliwatt_hours(energy_wh: ArrayLike, what: str = "energy") -> IntArray:
-    """Energy in whole mWh, rounded to the nearest, of energy in Wh.
+@dataclass(frozen=True)
+class Setting:
+    """What a rule may have to know beside the sites' reports.
 
-    Raises UserError, naming `what`, for values that are not numbers or too large for the switches.
+    `weights` by parameter are the configuration's; `distance_km`, of shape (origins, sites), is how far each
+    place that jobs come from is from each site.
     """
-    energy = np.asarray(energy_wh, dtype=np.float64)
-    scaled = np.rint(energy * 1000)
-    if not np.all(np.abs(scaled) < MWH_LIMIT):  # also false for NaN
-        raise UserError(f"{what}: every value must be a number of magnitude below {MWH_LIMIT / 1e3:.0f} Wh")
-    return scaled.astype(np.int64)
+
+    weights: Mapping[str, float] = field(default_factory=lambda: {GREEN_ENERGY: 1.0})
+    distance_km: FloatArray | None = None
 
 
 class Scheduler(ABC):
     """A scheduling rule; subclasses name themselves and define `budgets`.
 
-    A rule that is not "largest headroom" may override `choose` and `allocate`, both or neither.
+    A rule that is not "largest headroom" overrides `choose`, `allocate` and `divide`, all of them or none.
     """
 
     name: ClassVar[str]
+
+    def __init__(self, setting: Setting | None = None) -> None:
+        self.setting = setting or Setting()
+
+    @property
+    def origins(self) -> int:
+        """How many places the jobs come from, if that matters to the rule: in turn, the first job from 0."""
+        return 1
+
+    def forecast(self, reports: Mapping[str, ArrayLike]) -> FloatArray:
+        """Return what the rule goes by, in Wh: by default the reported green energy.
+
+        `reports` maps parameters to what the sites report for each hour, of shape (hours, sites).
+        """
+        return np.asarray(self._reported(reports, GREEN_ENERGY), dtype=np.float64)
 
     @abstractmethod
     def budgets(self, forecast_wh: ArrayLike) -> FloatArray:
@@ -58,11 +81,13 @@ class Scheduler(ABC):
         forecast_wh: ArrayLike,
         spent_wh: ArrayLike,
         ready: NDArray[np.bool_] | None = None,
+        origin: int = 0,
     ) -> int | None:
         """Return the index of the site that gets the next job, or None when no site is ready.
 
         `forecast_wh` and `spent_wh` (energy of the jobs charged in this epoch) have shape (sites,);
-        `ready` masks sites that are drained or not heard from (default: all are ready).
+        `ready` masks sites that are drained or not heard from (default: all are ready); `origin` is where
+        the job comes from.
         """
         headroom = milliwatt_hours(self.budgets(forecast_wh), "budget") - milliwatt_hours(spent_wh, "spent")
         if ready is not None:
@@ -77,42 +102,18 @@ class Scheduler(ABC):
         `forecast_wh` has shape (..., sites); `job_wh` and `jobs` have shape (...) or broadcast to it, so that
         one call does an hour, a year, or a sweep. Returns int64 counts of shape (..., sites).
         """
-        return fill(
-            milliwatt_hours(self.budgets(forecast_wh), "budget"), milliwatt_hours(job_wh, "job energy"), jobs
-        )
+        budget = milliwatt_hours(self.budgets(forecast_wh), "budget")
+        return fill(budget, milliwatt_hours(job_wh, "job energy"), jobs)
 
+    def divide(self, forecast_wh: ArrayLike, job_wh: ArrayLike, jobs: ArrayLike) -> FloatArray:
+        """Share out divisible jobs: as `allocate`, in real numbers, of which no part is too small."""
+        return pour(self.budgets(forecast_wh), job_wh, jobs)
 
-def fill(budget: IntArray, job: IntArray, jobs: ArrayLike) -> IntArray:
-    """Allocate jobs to sites by water-filling, in whole mWh; return the counts.
-
-    Job after job takes the `jobs` largest of the headrooms ``budget - job * m``, m = 0, 1, ... of all sites.
-    The real-valued water level, at which the headrooms above it hold exactly ``jobs * job``, is the largest
-    ``(sum of the j largest budgets - jobs * job) / j``. Down to that level every site takes its whole jobs;
-    fewer jobs than sites remain, and they go one each to the largest headrooms left, ties to the lower site.
-
-    The cost is that of sorting the sites of each hour.
-    """
-    count = np.asarray(jobs)
-    if not np.issubdtype(count.dtype, np.integer) or np.any(count < 0):
-        raise UserError("jobs: must be whole numbers, 0 or more")
-    if np.any(job < 1):
-        raise UserError("job energy: must be at least 0.001 Wh, the unit of the switches")
-    if budget.ndim == 0 or budget.shape[-1] == 0:
-        raise UserError("budget: at least one site is needed")
-    count = count.astype(np.int64)
-    if np.any(count.astype(np.float64) * job > _LEVEL_LIMIT):
-        raise UserError("jobs: their energy in one hour exceeds what can be counted")
-
-    sites = budget.shape[-1]
-    demand = np.asarray(count * job)[..., np.newaxis]
-    pooled = np.cumsum(-np.sort(-budget, axis=-1), axis=-1)
-    level = np.max(-((demand - pooled) // np.arange(1, sites + 1)), axis=-1, keepdims=True)  # rounded up
-
-    step = job[..., np.newaxis]
-    counts = np.maximum((budget - level) // step, 0)
-    left = count[..., np.newaxis] - counts.sum(axis=-1, keepdims=True)
-    order = np.argsort(counts * step - budget, axis=-1, kind="stable")
-    rank = np.empty_like(order)
-    np.put_along_axis(rank, order, np.broadcast_to(np.arange(sites), order.shape), axis=-1)
-    filled: IntArray = counts + (rank < left)
-    return filled
+    def _reported(self, reports: Mapping[str, ArrayLike], parameter: str) -> ArrayLike:
+        try:
+            return reports[parameter]
+        except KeyError:
+            raise UserError(
+                f"scheduler {self.name!r} needs the parameter {parameter!r}; "
+                f"the energy source has {', '.join(reports)}"
+            ) from None

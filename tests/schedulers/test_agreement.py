@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grasp import UserError
-from grasp.schedulers.base import MWH_LIMIT, IntArray, Scheduler
+from grasp.schedulers.base import MWH_LIMIT, IntArray, Scheduler, Setting
+from grasp.schedulers.filling import fill
 from grasp.schedulers.registry import SCHEDULERS, scheduler
 
 # Small ranges make ties frequent; large ones exercise the reckoning.
@@ -17,11 +18,17 @@ energies = st.one_of(
 )
 
 
+def rule_of(name: str, sites: int) -> Scheduler:
+    """A scheduler that has all it may need: five origins of jobs, in a row with the sites."""
+    at = np.arange(sites)
+    return scheduler(name, Setting(distance_km=np.abs(at * 10 - np.array([[0], [14], [15], [15], [99]]))))
+
+
 def one_by_one(rule: Scheduler, forecast: list[float], job: float, jobs: int) -> list[int]:
     """Counts after `jobs` calls of choose."""
     counts = [0] * len(forecast)
-    for _ in range(jobs):
-        site = rule.choose(forecast, np.array(counts) * job)
+    for number in range(jobs):
+        site = rule.choose(forecast, np.array(counts) * job, origin=number % rule.origins)
         assert site is not None
         counts[site] += 1
     return counts
@@ -40,8 +47,24 @@ def algorithm_2(forecast: list[int], job: int, jobs: int) -> list[int]:
 @given(forecast=energies, job=st.integers(1, 50_000), jobs=st.integers(0, 120))
 def test_allocate_is_choose_repeated(name: str, forecast: list[int], job: int, jobs: int) -> None:
     wh = [energy / 1000 for energy in forecast]
-    allocated = scheduler(name).allocate(wh, job / 1000, jobs)
-    assert allocated.tolist() == one_by_one(scheduler(name), wh, job / 1000, jobs)
+    rule = rule_of(name, len(wh))
+    allocated = rule.allocate(wh, job / 1000, jobs)
+    assert allocated.tolist() == one_by_one(rule, wh, job / 1000, jobs)
+
+
+@pytest.mark.parametrize("name", SCHEDULERS)
+@given(forecast=energies, job=st.integers(1, 50_000), jobs=st.integers(0, 120))
+def test_divisible_jobs_are_less_than_one_job_away(
+    name: str, forecast: list[int], job: int, jobs: int
+) -> None:
+    """What divisible jobs do is not another rule: no site gets a whole job more or less."""
+    wh = [energy / 1000 for energy in forecast]
+    rule = rule_of(name, len(wh))
+    parts = rule.divide(wh, job / 1000, jobs)
+    assert parts.sum() == pytest.approx(jobs, abs=1e-6)
+    # `nearest` rounds at each of its five origins.
+    allowed = 5 if name == "nearest" else 1
+    assert np.abs(parts - rule.allocate(wh, job / 1000, jobs)).max() < allowed + 1e-6
 
 
 @given(forecast=energies, job=st.integers(1, 50_000), jobs=st.integers(0, 300))
@@ -69,11 +92,32 @@ def test_array_of_hours_is_hour_after_hour(name: str) -> None:
     energy = rng.integers(0, 40, (3, 24, 9)) * 1.5
     job = np.array([0.5, 1.5, 20.0])[:, np.newaxis]
     jobs = rng.integers(0, 60, 24)
-    whole: IntArray = scheduler(name).allocate(energy, job, jobs)
+    rule = rule_of(name, 9)
+    whole: IntArray = rule.allocate(energy, job, jobs)
+    parts = rule.divide(energy, job, jobs)
+    assert parts.shape == whole.shape == energy.shape
     for sweep in range(3):
         for hour in range(24):
-            expected = one_by_one(scheduler(name), energy[sweep, hour], job[sweep, 0], jobs[hour])
+            expected = one_by_one(rule, energy[sweep, hour], job[sweep, 0], jobs[hour])
             assert whole[sweep, hour].tolist() == expected
+            alone = rule.divide(energy[sweep, hour], job[sweep, 0], jobs[hour])
+            assert parts[sweep, hour].tolist() == alone.tolist()
+
+
+@given(
+    base=st.integers(-(2**45), 2**45),
+    steps=st.lists(st.integers(-3, 3), min_size=1, max_size=6),
+    job=st.integers(1, 4),
+    jobs=st.integers(0, 40),
+)
+def test_near_ties_of_large_energies_are_exact(base: int, steps: list[int], job: int, jobs: int) -> None:
+    forecast = [base + step for step in steps]
+    assert fill(np.array(forecast), np.array(job), jobs).tolist() == algorithm_2(forecast, job, jobs)
+
+
+def test_many_sites() -> None:
+    forecast = np.random.default_rng(5).integers(0, 900, 256)
+    assert fill(forecast, np.array(7), 5000).tolist() == algorithm_2(forecast.tolist(), 7, 5000)
 
 
 def test_night_is_round_robin_from_the_lowest() -> None:

@@ -72,6 +72,21 @@ def test_green_reaches_the_limit_but_for_whole_jobs(utc: Energy) -> None:
     assert 0 <= gap < 9 / 900
 
 
+@pytest.mark.parametrize("name", ["green", "persistence", "round-robin"])
+def test_whole_hours_are_job_after_job_in_200_real_hours(utc: Energy, name: str) -> None:
+    rule = scheduler(name)
+    forecast = rule.forecast({"green_energy": utc.wh})
+    random = np.random.default_rng(11)
+    hours = random.choice(len(utc.wh), 200, replace=False)
+    job, jobs = random.integers(1, 400, 200) / 2, random.integers(0, 200, 200)
+    counts = rule.allocate(forecast[hours], job, jobs)
+    for row, hour in enumerate(hours):
+        given = np.zeros(9)
+        for _ in range(jobs[row]):
+            given[rule.choose(forecast[hour], given * job[row])] += 1
+        assert counts[row].tolist() == given.tolist()
+
+
 def test_utc_alignment_follows_the_sun(utc: Energy) -> None:
     """Solar position knows nothing of the files; clouds shift the centre by less than half an hour."""
     assert max(np.abs(centroid_errors(utc))) < 0.5
