@@ -23,7 +23,9 @@ def check(program: Program) -> None:
     for header in program.headers.values():
         for field in header.type.fields:
             if not 0 < field.width <= MAX_WIDTH:
-                raise _fail(f"field '{header.name}.{field.name}' has {field.width} bits, not 1 to {MAX_WIDTH}")
+                raise _fail(
+                    f"field '{header.name}.{field.name}' has {field.width} bits, not 1 to {MAX_WIDTH}"
+                )
         if not header.metadata and sum(field.width for field in header.type.fields) % 8:
             raise _fail(f"header '{header.name}' is not a whole number of bytes")
     for value in _walk(program):
@@ -32,7 +34,9 @@ def check(program: Program) -> None:
         _check_hash(f"calculation '{calculation.name}'", calculation.algorithm)
     for checksum in program.checksums:
         if checksum.calculation not in program.calculations:
-            raise _fail(f"checksum '{checksum.name}' names the calculation '{checksum.calculation}', which is missing")
+            raise _fail(
+                f"checksum '{checksum.name}' names the calculation '{checksum.calculation}', which is missing"
+            )
     for name in program.deparser:
         if name not in program.headers:
             raise _fail(f"the deparser emits the header '{name}', which is missing")
@@ -65,7 +69,9 @@ def _check_reference(program: Program, value: object) -> None:
             if header not in program.headers:
                 raise _fail(f"field '{header}.{field}': there is no header '{header}'")
             if field != VALID and program.headers[header].type.field(field) is None:
-                raise _fail(f"field '{header}.{field}' is missing in header type '{program.headers[header].type.name}'")
+                raise _fail(
+                    f"field '{header}.{field}' is missing in header type '{program.headers[header].type.name}'"
+                )
         case Ref(kind, name):
             objects: dict[str, dict[str, Any]] = {
                 "header": program.headers,
@@ -83,9 +89,11 @@ def _check_reference(program: Program, value: object) -> None:
             if stack not in program.stacks or program.stacks[stack].type.field(field) is None:
                 raise _fail(f"there is no header stack '{stack}' with a field '{field}'")
         case UnionStackField(stack, member, field):
-            unions = [program.unions[name] for name in program.union_stacks[stack].unions] if stack in (
-                program.union_stacks
-            ) else []
+            unions = (
+                [program.unions[name] for name in program.union_stacks[stack].unions]
+                if stack in (program.union_stacks)
+                else []
+            )
             header = unions[0].header(member) if unions else None
             if header is None or (field and program.headers[header].type.field(field) is None):
                 raise _fail(f"there is no stack '{stack}' of header unions with '{member}.{field}'")
@@ -102,7 +110,9 @@ def _check_parser(parser: Parser, program: Program) -> None:
         for transition in state.transitions:
             targets += [transition.next_state] if transition.next_state else []
             if transition.value_set is not None and transition.value_set not in program.value_sets:
-                raise _fail(f"parser state '{state.name}' names the value set '{transition.value_set}', which is missing")
+                raise _fail(
+                    f"parser state '{state.name}' names the value set '{transition.value_set}', which is missing"
+                )
     for target in targets:
         if target not in parser.states:
             raise _fail(f"there is no parser state '{target}'")
@@ -115,7 +125,9 @@ def _check_pipeline(pipeline: Pipeline, program: Program) -> None:
         if table.profile is not None and table.profile not in program.profiles:
             raise _fail(f"table '{table.name}' names the action profile '{table.profile}', which is missing")
         if table.direct_meter is not None and table.direct_meter not in program.meters:
-            raise _fail(f"table '{table.name}' names the direct meter '{table.direct_meter}', which is missing")
+            raise _fail(
+                f"table '{table.name}' names the direct meter '{table.direct_meter}', which is missing"
+            )
         if sum(key.match == "lpm" for key in table.keys) > 1:
             raise _fail(f"table '{table.name}' has two lpm keys")
     for conditional in pipeline.conditionals.values():

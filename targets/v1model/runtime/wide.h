@@ -147,6 +147,12 @@ V1_VALUE void v1_wide_store(uint64_t *words, unsigned width, struct v1_wide a) {
     memcpy(words, a.limb, (width + 63) / 64 * sizeof *words);
 }
 
+/* All limbs to words. */
+V1_VALUE const uint64_t *v1_wide_copy(uint64_t *words, struct v1_wide a) {
+    memcpy(words, a.limb, sizeof a.limb);
+    return words;
+}
+
 V1_VALUE bool v1_wide_equal(struct v1_wide a, struct v1_wide b) {
     uint64_t difference = 0;
     for (unsigned i = 0; i < V1_LIMBS; i++)

@@ -7,9 +7,9 @@ from grasp import UserError
 from grasp.targets.v1model.p4json import Action, Primitive
 from grasp.targets.v1model.p4values import Const
 from grasp.targets.v1model.translate.cnames import Names, comment
-from grasp.targets.v1model.translate.expressions import Argument
 from grasp.targets.v1model.translate.layout import Layout, words
 from grasp.targets.v1model.translate.objects import Objects
+from grasp.targets.v1model.translate.ranges import Argument
 from grasp.targets.v1model.translate.statements import Statements
 
 

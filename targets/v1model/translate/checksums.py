@@ -10,7 +10,7 @@ from grasp.targets.v1model.p4json import Calculation, Checksum, Program
 from grasp.targets.v1model.p4values import Const, FieldRef, Ref, Value
 from grasp.targets.v1model.translate import bounds as bound
 from grasp.targets.v1model.translate.cnames import comment
-from grasp.targets.v1model.translate.expressions import U64, Code
+from grasp.targets.v1model.translate.codes import U64, Code
 from grasp.targets.v1model.translate.headers import most_bytes
 from grasp.targets.v1model.translate.layout import Layout
 from grasp.targets.v1model.translate.objects import Objects
@@ -135,7 +135,7 @@ class Checksums:
                     f"{value >> shift & 0xFFFFFFFFFFFFFFFF:#x}u" for shift in range(0, width, 64)
                 )
                 return [Part(f"((const uint64_t[]){{{shown}}})", width)]
-            return [Part(self.statements.expressions.constant(value).text, width)]
+            return [Part(self.layout.codes.constant(value).text, width)]
         return [part for _, part in self._pieces(item) if part is not None]
 
     def _most(self, item: FieldRef | Const | Ref) -> int:
@@ -168,7 +168,7 @@ class Checksums:
             target, field = self.layout.field(checksum.target), self.layout.program.field(checksum.target)
             if kind == "verify":
                 value = self.statements.expressions.exact(checksum.target)
-                number = self.statements.expressions.convert(value, U64)
+                number = self.layout.codes.convert(value, U64)
                 conditions = [
                     self.layout.valid(checksum.target.header),
                     *conditions,
@@ -177,7 +177,7 @@ class Checksums:
                 lines_of_one.append("s->v1.standard.checksum_error = 1;")
             else:
                 code = Code(f"{function}(s)", U64, bound.unsigned(64))
-                lines_of_one += self.statements.store_raw(target, field, code)
+                lines_of_one += self.statements.fields.store_raw(target, field, code)
             conditions = [condition for condition in conditions if condition != "true"]
             lines += _conditional(" && ".join(conditions) or "true", lines_of_one)
         head = f"static inline void {kind}_checksums(struct state *s)"

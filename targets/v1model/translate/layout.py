@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from grasp import UserError
 from grasp.targets.v1model.p4json import Field, Header, HeaderType, Program
 from grasp.targets.v1model.p4values import VALID, FieldRef
 from grasp.targets.v1model.translate.cnames import Names
+from grasp.targets.v1model.translate.codes import Codes
 
 # Members of the run time's struct v1_standard, and their widths; P4_14 programs and field aliases name them
 # by the headers before the slash.
@@ -46,7 +46,7 @@ class Layout:
             fields.new("valid")
             self.members[name] = {field.name: fields.new(field.name) for field in kind.fields}
         self.standard = self._standard()
-        self.widest = 0  # bits of the widest value that is computed with in struct v1_wide
+        self.codes = Codes()
         self.compared: set[str] = set()  # header types of which instances are compared
         self._places()
 
@@ -95,12 +95,12 @@ class Layout:
             for index, header in enumerate(stack.headers):
                 self.instances[header] = Instance(f"s->hdr.{member}[{index}]", self.program.headers[header])
             self.hdr.append(f"struct {self.structs[stack.type.name]} {member}[{len(stack.headers) + 1}];")
-        for name, header in self.program.headers.items():
+        for name, found in self.program.headers.items():
             if name not in self.instances:
-                member, part = names.new(name), "meta" if header.metadata else "hdr"
-                self.instances[name] = Instance(f"s->{part}.{member}", header)
-                if not header.metadata or self._own_fields(header):  # else all of it is the run time's
-                    getattr(self, part).append(f"struct {self.structs[header.type.name]} {member};")
+                member, part = names.new(name), "meta" if found.metadata else "hdr"
+                self.instances[name] = Instance(f"s->{part}.{member}", found)
+                if not found.metadata or self._own_fields(found):  # else all of it is the run time's
+                    getattr(self, part).append(f"struct {self.structs[found.type.name]} {member};")
 
     def _stack(self, names: Names, name: str) -> str:
         member = names.new(name)

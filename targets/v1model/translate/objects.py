@@ -29,19 +29,19 @@ class Objects:
         self.select_names = {name: names.new(name, "select_") for name in program.profiles}
         self.state_names = {name: names.new(name, "parse_") for name in program.parser.states}
         constants = Names()
-        kinds = {
-            "action": program.actions,
-            "table": program.tables,
-            "register": program.registers,
-            "counter": self.counters,
-            "meter": self.meters,
-            "value_set": program.value_sets,
+        kinds: dict[str, dict[str | int, str]] = {
+            "action": {number: name for number, name in self.action_names.items()},  # noqa: C416
+            "table": {name: name for name in program.tables},
+            "register": {name: name for name in program.registers},
+            "counter": {name: name for name in self.counters},
+            "meter": {name: name for name in self.meters},
+            "value_set": {name: name for name in program.value_sets},
         }
-        self.constants: dict[tuple[str, str | int], str] = {}
-        for kind, found in kinds.items():
-            for key in found:
-                name = self.action_names[key] if kind == "action" else str(key)  # type: ignore[index]
-                self.constants[kind, key] = constants.new(f"{kind}_{identifier(name)}".upper())
+        self.constants = {
+            (kind, key): constants.new(f"{kind}_{identifier(name)}".upper())
+            for kind, found in kinds.items()
+            for key, name in found.items()
+        }
 
     def enums(self) -> str:
         """C enums that name the indices."""

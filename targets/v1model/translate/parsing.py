@@ -26,12 +26,13 @@ from grasp.targets.v1model.p4values import (
 )
 from grasp.targets.v1model.translate import bounds as bound
 from grasp.targets.v1model.translate.cnames import comment
-from grasp.targets.v1model.translate.expressions import U64, U128, WIDE, Code
+from grasp.targets.v1model.translate.codes import U64, U128, WIDE, Code
 from grasp.targets.v1model.translate.headers import fixed_bytes, size, variable_field
+from grasp.targets.v1model.translate.keys import key_layout, key_words
 from grasp.targets.v1model.translate.layout import Layout, words
 from grasp.targets.v1model.translate.objects import Objects
-from grasp.targets.v1model.translate.keys import key_layout, key_words
 from grasp.targets.v1model.translate.packing import Part, load
+from grasp.targets.v1model.translate.ranges import is_bool
 from grasp.targets.v1model.translate.statements import Statements
 
 _CORE = (
@@ -202,10 +203,10 @@ class Parsing:
 
     def _set(self, target: FieldRef, value: Value) -> list[str]:
         if not isinstance(value, Lookahead):
-            return self.statements.assign(target, value)
+            return self.statements.fields.assign(target, value)
         field = self.places.field_type(target)
         code = self._lookahead(value)
-        store = self.statements.store_raw(self.places.field(target), field, code)
+        store = self.statements.fields.store_raw(self.places.field(target), field, code)
         return [*self._need(str((value.width + 7) // 8)), *store]
 
     def _lookahead(self, value: Lookahead) -> Code:
@@ -219,7 +220,7 @@ class Parsing:
             return Code(f"*{call}", U64, bounds)
         if value.width <= 128:
             return Code(f"*(const v1_u128 *){call}", U128, bounds)
-        self.expressions.note(bounds)
+        self.layout.codes.note(bounds)
         return Code(f"v1_wide_words({call}, {count})", WIDE, bounds)
 
     def _advance(self, bits: Value) -> list[str]:
@@ -261,7 +262,7 @@ class Parsing:
         values = [transition.value for transition in fixed]
         if len(names) == 1 and widths[0] <= 64 and plain and len(set(values)) == len(values) and fixed:
             cases = [
-                f"case {self.expressions.constant(t.value or 0).text}:\n        return {self._next(t)};"
+                f"case {self.layout.codes.constant(t.value or 0).text}:\n        return {self._next(t)};"
                 for t in fixed
             ]
             return [*lines, f"switch ({names[0]}) {{", *cases, "default:", f"    {last}", "}"]
@@ -282,7 +283,7 @@ class Parsing:
         if isinstance(value, StackField | UnionStackField):
             following = self.layout.nexts[value.stack]
             needed = [f"if ({following} == 0)", "    return parser_error(s, ERROR_StackOutOfBounds);"]
-        field = self.places.field_type(value) if not self.expressions.is_bool(value) else None
+        field = self.places.field_type(value) if not is_bool(value) else None
         code, width = self.expressions.exact(value), field.width if field else 1
         if field and field.signed:
             code = self.expressions.exact(Operation("&", value, Const((1 << width) - 1)))
@@ -299,9 +300,9 @@ class Parsing:
             value = (transition.value or 0) >> shift & ((1 << 8 * ((width + 7) // 8)) - 1)
             mask = whole if transition.mask is None else transition.mask >> shift & whole
             if mask == whole:
-                tests.append(f"{name} == {self.expressions.constant(value).text}")
+                tests.append(f"{name} == {self.layout.codes.constant(value).text}")
             elif mask:
-                shown, wanted = (self.expressions.constant(number).text for number in (mask, value & mask))
+                shown, wanted = (self.layout.codes.constant(number).text for number in (mask, value & mask))
                 tests.append(f"({name} & {shown}) == {wanted}")
         return " && ".join(tests) or "true"
 

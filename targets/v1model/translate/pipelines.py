@@ -24,11 +24,14 @@ class Pipelines:
     def __init__(self, layout: Layout, objects: Objects, pipeline: Pipeline) -> None:
         self.layout, self.objects, self.pipeline = layout, objects, pipeline
         self.expressions = Statements(layout, objects).expressions
-        nodes = {**pipeline.tables, **pipeline.conditionals, **pipeline.calls}
-        self.nodes: dict[str, Table | Conditional | ActionCall] = nodes
+        self.nodes: dict[str, Table | Conditional | ActionCall] = {
+            **pipeline.tables,
+            **pipeline.conditionals,
+            **pipeline.calls,
+        }
         names = Names()
-        self.labels = {name: names.new(name, "at_") for name in nodes}
-        self.following = {name: self._following(node) for name, node in nodes.items()}
+        self.labels = {name: names.new(name, "at_") for name in self.nodes}
+        self.following = {name: self._following(node) for name, node in self.nodes.items()}
         self.meeting = self._meeting_points()
         self.written: set[str] = set()
         self.wanted: set[str] = set()  # nodes that a goto leads to

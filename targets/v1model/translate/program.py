@@ -46,8 +46,8 @@ class Writer:
         )
 
     def _head(self) -> str:
-        limbs = max(2, words(self.layout.widest))
-        wide = f"\n#define V1_LIMBS {limbs}\n" if self.layout.widest else ""
+        limbs = max(2, words(self.layout.codes.widest))
+        wide = f"\n#define V1_LIMBS {limbs}\n" if self.layout.codes.widest else ""
         include = '#include "runtime.h"\n#include "values.h"\n' + ('#include "wide.h"\n' if wide else "")
         return f"/* {comment(self.program.name)}, translated from BMv2 JSON. */\n{wide}\n{include}"
 

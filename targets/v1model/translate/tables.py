@@ -8,7 +8,7 @@ from grasp.targets.v1model.p4values import VALID, Const, FieldRef, Operation
 from grasp.targets.v1model.translate import bounds as bound
 from grasp.targets.v1model.translate.actions import call
 from grasp.targets.v1model.translate.cnames import comment
-from grasp.targets.v1model.translate.expressions import U64, U128, Code
+from grasp.targets.v1model.translate.codes import U64, U128, Code
 from grasp.targets.v1model.translate.keys import key_layout, key_size, key_words
 from grasp.targets.v1model.translate.layout import Layout, words
 from grasp.targets.v1model.translate.objects import Objects
@@ -104,7 +104,9 @@ class Tables:
             "    uint64_t color = v1_direct_meter(&s->v1, table, entry);",
             *(
                 f"    {line}"
-                for line in self.statements.store_raw(lvalue, field, Code("color", U64, bound.unsigned(64)))
+                for line in self.statements.fields.store_raw(
+                    lvalue, field, Code("color", U64, bound.unsigned(64))
+                )
             ),
             "}",
         ]
@@ -126,7 +128,7 @@ class Tables:
         code = self.expressions.exact(value)
         if mask != whole or field.signed:
             code = self.expressions.exact(Operation("&", value, Const(mask)))
-        text = self.expressions.convert(code, U64 if width <= 64 else U128)
+        text = self.layout.codes.convert(code, U64 if width <= 64 else U128)
         if valid != "true":
             return Part(f"({valid} ? {text} : 0)", width)
         return Part(text if text.isidentifier() else f"({text})", width)
