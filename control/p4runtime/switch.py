@@ -20,7 +20,7 @@ from grasp.control.wire import PacketIn, WireError
 
 LOG = logging.getLogger(__name__)
 
-RETRY_SECONDS = (0.1, 1.0)
+RETRY_SECONDS = (0.1, 0.5)
 """First and longest pause before a switch is tried again; each pause is twice the one before."""
 
 WATCH_SECONDS = 5.0
