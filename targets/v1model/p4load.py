@@ -37,7 +37,16 @@ from grasp.targets.v1model.p4values import Const, FieldRef, Ref, UnionStackField
 _T = TypeVar("_T")
 _LISTS = (
     ("header_types", "headers", "header_stacks", "header_union_types", "header_unions", "header_union_stacks")
-    + ("field_lists", "errors", "enums", "parsers", "parse_vsets", "deparsers", "meter_arrays", "counter_arrays")
+    + (
+        "field_lists",
+        "errors",
+        "enums",
+        "parsers",
+        "parse_vsets",
+        "deparsers",
+        "meter_arrays",
+        "counter_arrays",
+    )
     + ("register_arrays", "calculations", "learn_lists", "actions", "pipelines", "checksums", "field_aliases")
 )
 _IGNORED = ("program", "__meta__", "force_arith")  # force_arith: every field can be computed with here
@@ -74,10 +83,15 @@ def parse(document: Any) -> Program:
     program = Program(
         name=root.optional_text("program") or "program",
         headers={header.name: header for header in (_header(node, types) for node in nodes)},
-        stacks={stack.name: stack for stack in (_stack(node, types, names) for node in root.nodes("header_stacks"))},
+        stacks={
+            stack.name: stack
+            for stack in (_stack(node, types, names) for node in root.nodes("header_stacks"))
+        },
         unions={union.name: union for union in unions},
         union_stacks={stack.name: stack for stack in union_stacks},
-        aliases={str(alias[0]): field_ref(alias[1], "field_aliases") for alias in root.items("field_aliases")},
+        aliases={
+            str(alias[0]): field_ref(alias[1], "field_aliases") for alias in root.items("field_aliases")
+        },
         errors={str(error[0]): int(error[1]) for error in root.items("errors")},
         parser=_parser(_single(root, "parsers")),
         value_sets={node.text("name"): _value_set(node) for node in root.nodes("parse_vsets")},
@@ -148,7 +162,9 @@ def _unions(root: Node, names: dict[int, str]) -> tuple[list[Union], list[UnionS
         kind, headers = _lookup(node, "union_type", members), _by_id(node, "header_ids", names)
         if len(kind) != len(headers):
             raise node.fail("the union and its type differ in the number of members")
-        unions.append(Union(node.text("name"), node.text("union_type"), tuple(zip(kind, headers, strict=True))))
+        unions.append(
+            Union(node.text("name"), node.text("union_type"), tuple(zip(kind, headers, strict=True)))
+        )
         union_names[node.number("id")] = node.text("name")
     stacks = []
     for node in root.nodes("header_union_stacks"):
@@ -208,7 +224,15 @@ def _transition(node: Node) -> Transition:
 def _parser_op(node: Node) -> ParserOp:
     node.only("op", "parameters")
     op, parameters, where = node.text("op"), node.items("parameters"), node.where
-    expected = {"extract": 1, "extract_VL": 2, "set": 2, "verify": 2, "shift": 1, "advance": 1, "primitive": 1}
+    expected = {
+        "extract": 1,
+        "extract_VL": 2,
+        "set": 2,
+        "verify": 2,
+        "shift": 1,
+        "advance": 1,
+        "primitive": 1,
+    }
     if op not in expected:
         raise node.fail(f"parser operation '{op}' is not supported by the embedded target")
     if len(parameters) != expected[op]:
@@ -225,7 +249,8 @@ def _parser_op(node: Node) -> ParserOp:
         case "verify":
             error = parameters[1]
             return Verify(
-                read_value(parameters[0], where), Const(error) if isinstance(error, int) else read_value(error, where)
+                read_value(parameters[0], where),
+                Const(error) if isinstance(error, int) else read_value(error, where),
             )
         case "shift":
             return Advance(Const(8 * int(parameters[0])))
@@ -255,5 +280,7 @@ def _value_set(node: Node) -> ValueSet:
 def _field_list(node: Node) -> FieldList:
     node.only("name", "id", "elements")
     return FieldList(
-        node.text("name"), node.number("id"), tuple(read_value(item, node.where) for item in node.items("elements"))
+        node.text("name"),
+        node.number("id"),
+        tuple(read_value(item, node.where) for item in node.items("elements")),
     )

@@ -38,7 +38,10 @@ def action(node: Node) -> Action:
         item.only("name", "bitwidth")
         parameters.append(Parameter(item.text("name"), item.number("bitwidth")))
     return Action(
-        node.text("name"), node.number("id"), tuple(parameters), tuple(map(primitive, node.nodes("primitives")))
+        node.text("name"),
+        node.number("id"),
+        tuple(parameters),
+        tuple(map(primitive, node.nodes("primitives"))),
     )
 
 
@@ -46,7 +49,9 @@ def primitive(node: Node) -> Primitive:
     """A call of a primitive."""
     node.only("op", "parameters")
     where = f"{node.where} '{node.text('op')}'"
-    return Primitive(node.text("op"), tuple(read_value(item, where) for item in node.items("parameters")), source(node))
+    return Primitive(
+        node.text("op"), tuple(read_value(item, where) for item in node.items("parameters")), source(node)
+    )
 
 
 def source(node: Node) -> Source | None:
@@ -99,10 +104,14 @@ def calculation(node: Node) -> Calculation:
         if item.raw("type") == "payload":
             payload = True
             continue
-        value = read_value({key: item.raw(key) for key in ("type", "value", "bitwidth") if item.has(key)}, node.where)
+        value = read_value(
+            {key: item.raw(key) for key in ("type", "value", "bitwidth") if item.has(key)}, node.where
+        )
         if isinstance(value, Const) and value.width is None:
             raise node.fail("a constant input needs a bitwidth")
-        if not isinstance(value, FieldRef | Const) and not (isinstance(value, Ref) and value.kind == "header"):
+        if not isinstance(value, FieldRef | Const) and not (
+            isinstance(value, Ref) and value.kind == "header"
+        ):
             raise node.fail(f"inputs of type '{item.raw('type')}' are not supported by the embedded target")
         inputs.append(value)
     return Calculation(node.text("name"), node.text("algo"), tuple(inputs), payload)
@@ -165,8 +174,26 @@ def _profile(node: Node) -> ActionProfile:
 
 def _table(node: Node, actions: dict[int, Action]) -> Table:
     node.only(
-        *("name", "id", "key", "match_type", "type", "max_size", "with_counters", "support_timeout", "direct_meters"),
-        *("action_ids", "actions", "base_default_next", "next_tables", "default_entry", "entries", "action_profile"),
+        *(
+            "name",
+            "id",
+            "key",
+            "match_type",
+            "type",
+            "max_size",
+            "with_counters",
+            "support_timeout",
+            "direct_meters",
+        ),
+        *(
+            "action_ids",
+            "actions",
+            "base_default_next",
+            "next_tables",
+            "default_entry",
+            "entries",
+            "action_profile",
+        ),
     )
     match, kind = node.text("match_type"), node.text("type")
     if match not in MATCHES:

@@ -119,7 +119,9 @@ Value = (
     | Operation
 )
 
-ARITHMETIC = frozenset(("+", "-", "*", "/", "%", "<<", ">>", "&", "|", "^", "two_comp_mod", "sat_cast", "usat_cast"))
+ARITHMETIC = frozenset(
+    ("+", "-", "*", "/", "%", "<<", ">>", "&", "|", "^", "two_comp_mod", "sat_cast", "usat_cast")
+)
 COMPARISONS = frozenset(("==", "!=", "<", ">", "<=", ">="))
 LOGIC = frozenset(("and", "or"))
 UNARY = frozenset(("not", "~", "-", "d2b", "b2d", "valid", "valid_union", "last_stack_index", "size_stack"))
@@ -195,7 +197,9 @@ def _operation(node: Node) -> Operation:
     if op in UNARY and not node.has("left"):
         return Operation(op, None, operand("right"))
     if op in BINARY:
-        return Operation("dereference_header_stack" if op == "dereference_stack" else op, operand("left"), operand("right"))
+        return Operation(
+            "dereference_header_stack" if op == "dereference_stack" else op, operand("left"), operand("right")
+        )
     raise node.fail(f"operator '{op}' is not supported by the embedded target")
 
 
