@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Open p4runtime-shell on a switch of a running network.
 
-The network is named by its results folder, where a run keeps network.json while it lives. The run's controller
-stays in charge: the shell joins as a backup client, which may read everything and write nothing.
+The network is named by its results folder, where a run keeps network.json while it lives. The run's
+controller stays in charge: the shell joins as a backup client, which may read everything and write nothing.
 
   grasp shell results/2026-06-21-120000 newyork
   >>> te = table_entry["GraspIngress.route.routes"]; te.read(lambda entry: print(entry))
