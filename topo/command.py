@@ -116,8 +116,7 @@ def _run_inside(settings: "Settings", args: argparse.Namespace) -> int:
     import asyncio
     import sys
 
-    from grasp.targets.interface import target
-
+    from grasp.targets.interface import find
     from grasp.telemetry.energy.sources import parse_energy
     from grasp.topo import page, plots, report
     from grasp.topo.emulation import Recording
@@ -129,7 +128,7 @@ def _run_inside(settings: "Settings", args: argparse.Namespace) -> int:
     year = parse_energy(settings.energy, settings.model, settings.alignment, settings.seed)
     day = year.day(settings.date, settings.start_hour, settings.hours)
     topology = Ring(year.sites)
-    switches = target(settings.target)
+    switches = find(settings.target)
     folder = results_folder(args.out, settings)
     recording = Recording(folder, args.pcap, args.log_level)
     try:

@@ -2,7 +2,7 @@
 """The controller's configuration for an emulated network: made, not written by hand."""
 
 import secrets
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from ipaddress import IPv4Address
 from pathlib import Path
 
@@ -20,15 +20,11 @@ _FIRST_GRPC_PORT = 50051
 _SECRET_BYTES = 32
 _SERVICE_TIMEOUT = 30_000_000
 
-# A site that falls silent gets no job later than three heartbeats after its last.
+# A site that falls silent gets no job later than three heartbeats after its last; the expiry is shorter than
+# that by the time that its last probe and the last job take on their way.
 HEARTBEAT = 40_000
 _TIMING = Timing(
-    probe=HEARTBEAT,
-    expiry=3 * HEARTBEAT,
-    discovery=250_000,
-    read=1_000_000,
-    retransmit=50_000,
-    linger=500_000,
+    probe=HEARTBEAT, expiry=110_000, discovery=250_000, read=1_000_000, retransmit=50_000, linger=500_000
 )
 
 
@@ -142,7 +138,7 @@ def configuration(
             )
             for client in topology.clients
         ),
-        timing=replace(_TIMING, window=max(_TIMING.window, epochs.length)),
+        timing=_TIMING,
         epochs=epochs,
         store=files.store,
         metrics=METRICS,

@@ -2,7 +2,7 @@
 """Frames made by hand, sent and watched with scapy, in the network namespace of a host.
 
     python -m grasp.topo.crafted watch INTERFACE     says what passes, a line of JSON each (`Seen`)
-    python -m grasp.topo.crafted send INTERFACE      sends the frames that come on standard input, in hex
+    python -m grasp.topo.crafted send INTERFACE      sends frames: hex digits in JSON strings, one a line
 
 Both say ``{"ready": true}`` first. `send` ends with standard input, `watch` with SIGTERM.
 """
@@ -111,7 +111,7 @@ def _send(interface: str) -> None:
     socket = conf.L2socket(iface=interface, promisc=False)
     print(json.dumps({"ready": True}), flush=True)
     for line in sys.stdin:
-        socket.send(Ether(bytes.fromhex(line)))
+        socket.send(Ether(bytes.fromhex(json.loads(line))))
 
 
 if __name__ == "__main__":

@@ -10,14 +10,14 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from grasp.targets.interface import Target
-
 from grasp.control.config_dump import dump
+from grasp.targets.interface import SwitchConfig, Target
 from grasp.telemetry.protocol import EpochClock
 from grasp.topo.configuration import (
     SERVER_PORT,
@@ -30,11 +30,14 @@ from grasp.topo.configuration import (
 from grasp.topo.feed import Feed
 from grasp.topo.network import Network
 from grasp.topo.processes import Program, RunError
+from grasp.topo.pulse import Pulse
 from grasp.topo.topology import Host, Switch, Topology
 from grasp.topo.traffic import Outcome
 
+_PROGRAM = Path(str(files("grasp"))) / "p4src" / "build" / "grasp.json"
 _GRASP = (sys.executable, "-m", "grasp.control.cli")
 _PATIENCE = 60.0
+_POLL = 0.02
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,7 @@ class Emulation:
     def __init__(
         self,
         topology: Topology,
-        target: Target,
+        target: type[Target],
         files: Files,
         recording: Recording,
         group: asyncio.TaskGroup,
@@ -64,7 +67,7 @@ class Emulation:
         self.on_outcome: Callable[[Outcome], None] | None = None
         self.network = Network(topology)
         self.feed = Feed(files.events, recording.folder / "events.jsonl")
-        self._outcome_came = asyncio.Event()
+        self._outcome_came = Pulse()
         self._target = target
         self._group = group
         self._following = group.create_task(self._follow())
@@ -99,15 +102,23 @@ class Emulation:
 
     async def start_switch(self, switch: Switch) -> None:
         """Start a switch's target; return when it serves P4Runtime."""
-        command = self._target.command(
-            device_id=switch.number,
-            ports={port: switch.interface(port) for port in self.topology.ports(switch)},
-            address=grpc_address(switch),
-            pcap=self._pcap,
-            log_level=self._recording.log_level,
+        target = self._target(
+            SwitchConfig(
+                device_id=switch.number,
+                grpc_address=grpc_address(switch),
+                ports={port: switch.interface(port) for port in self.topology.ports(switch)},
+                program=_PROGRAM,
+                pcap=self._pcap,
+                log_level="debug" if self._recording.log_level == "debug" else None,
+            )
         )
-        await self._start(switch.node, command)
-        await self._target.ready(grpc_address(switch))
+        program = await self._start(switch.node, target.command(), speaks=False)
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                while not target.is_listening(program.pid):  # noqa: ASYNC110 (not every target says so)
+                    await asyncio.sleep(_POLL)
+        except TimeoutError:
+            raise RunError(f"{switch.node}: no P4Runtime within {_PATIENCE:g} s ({program.log})") from None
 
     async def start_server(self, site: Host) -> None:
         """Start a site's server; return when it listens."""
@@ -124,6 +135,18 @@ class Emulation:
         await program.line()
         program.receive = self._take_outcome
 
+    async def start_crafted(self, what: str, host: Host) -> Program:
+        """Start `crafted` in a host, to watch or to send; return when it is ready."""
+        program = await self._start(
+            f"{what}-{host.node}",
+            (
+                *self.network.inside(host),
+                *(sys.executable, "-m", "grasp.topo.crafted", what, host.interface),
+            ),
+        )
+        await program.line()
+        return program
+
     async def start_controller(self) -> None:
         """Start the controller, or start it again; return at once: `feed` tells the rest."""
         await self._start(
@@ -132,6 +155,7 @@ class Emulation:
                 *(*_GRASP, "controller", "--config", str(self.files.controller)),
                 *("--events", str(self.files.events), "--log-level", self._recording.log_level),
             ),
+            speaks=False,
         )
 
     async def start_agent(self, site: Host) -> None:
@@ -163,13 +187,14 @@ class Emulation:
                 f"the controller did not report {what} within {patience:g} s (see {log})"
             ) from None
 
-    async def all_outcomes(self, number: int, patience: float) -> None:
-        """Wait for the outcomes of so many jobs, or until `patience` seconds have passed."""
-        with contextlib.suppress(TimeoutError):
+    async def outcomes_until(self, satisfied: Callable[[], bool], patience: float) -> bool:
+        """Wait until the jobs' outcomes satisfy a condition; False if `patience` seconds pass before."""
+        try:
             async with asyncio.timeout(patience):
-                while len(self.outcomes) < number:
-                    self._outcome_came.clear()
-                    await self._outcome_came.wait()
+                await self._outcome_came.until(satisfied)
+        except TimeoutError:
+            return False
+        return True
 
     async def server_summaries(self) -> list[dict[str, Any]]:
         """What each site's server has counted, in order of the sites."""
@@ -185,8 +210,8 @@ class Emulation:
         self._following.cancel()
         self.network.stop()
 
-    async def _start(self, name: str, command: tuple[str, ...] | list[str]) -> Program:
-        program = await Program.start(name, command, self._logs)
+    async def _start(self, name: str, command: Sequence[str], speaks: bool = True) -> Program:
+        program = await Program.start(name, command, self._logs, speaks)
         self.programs[name] = program
         self._group.create_task(program.watch())
         return program
@@ -198,7 +223,7 @@ class Emulation:
     def _take_outcome(self, line: str) -> None:
         outcome = Outcome(**json.loads(line))
         self.outcomes.append(outcome)
-        self._outcome_came.set()
+        self._outcome_came.beat()
         if self.on_outcome is not None:
             self.on_outcome(outcome)
 

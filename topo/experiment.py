@@ -9,8 +9,8 @@ from dataclasses import asdict
 from typing import Protocol
 
 import numpy as np
-from grasp.targets.interface import Target
 
+from grasp.targets.interface import Target
 from grasp.telemetry.energy.sources import Energy
 from grasp.topo.configuration import Files
 from grasp.topo.emulation import Emulation, Recording
@@ -22,7 +22,7 @@ from grasp.topo.topology import Topology
 from grasp.topo.traffic import Order, Outcome
 from grasp.topo.workload import Workload
 
-_MARGIN = 2.5  # seconds; controller and agents need about as long as switches and hosts did, and this
+_MARGIN = 1.0  # seconds; controller and agents need no longer than switches and hosts did, and this
 _GUARD = (
     0.04  # of an hour, at its end, in which no job is opened: none is under way when the next hour begins
 )
@@ -46,7 +46,7 @@ class Listener(Protocol):
 async def measure(
     settings: Settings,
     topology: Topology,
-    target: Target,
+    target: type[Target],
     energy: Energy,
     recording: Recording,
     listener: Listener,
@@ -76,7 +76,8 @@ async def measure(
                     await _order(emulation, workload.orders(hour, *_window(left, settings)))
                 listener.phase("waiting for the last jobs")
                 patience = hours.begins_in(settings.hours) + workload.longest_hold + _LAST_WORD
-                await emulation.all_outcomes(settings.hours * settings.jobs_per_hour, patience)
+                offered = settings.hours * settings.jobs_per_hour
+                await emulation.outcomes_until(lambda: len(emulation.outcomes) >= offered, patience)
                 summaries = await emulation.server_summaries()
                 counts = await asyncio.to_thread(scrape)
             finally:
@@ -96,7 +97,7 @@ async def measure(
         energy_wh=energy.wh,
         energy_source=energy.description,
         jobs_per_site=jobs_per_site,
-        offered=settings.hours * settings.jobs_per_hour,
+        offered=offered,
         outcomes=emulation.outcomes,
         resets=sum(summary["resets"] for summary in summaries),
         repeated=sum(summary["repeated"] for summary in summaries),

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from grasp.topo.pulse import Pulse
+
 Event = dict[str, Any]
 
 
@@ -24,7 +26,7 @@ class Feed:
         self._file = os.fdopen(os.open(pipe, os.O_RDWR | os.O_NONBLOCK), "rb")
         self._record = record
         self._events: defaultdict[str, list[Event]] = defaultdict(list)
-        self._changed = asyncio.Condition()
+        self._pulse = Pulse()
 
     async def follow(self) -> None:
         """Take events in until cancelled."""
@@ -36,10 +38,9 @@ class Feed:
             with self._record.open("ab", buffering=0) as record:
                 while line := await lines.readline():
                     record.write(line)
-                    async with self._changed:
-                        event = json.loads(line)
-                        self._events[event["event"]].append(event)
-                        self._changed.notify_all()
+                    event = json.loads(line)
+                    self._events[event["event"]].append(event)
+                    self._pulse.beat()
         finally:
             transport.close()
 
@@ -49,5 +50,4 @@ class Feed:
 
     async def until(self, satisfied: Callable[[], bool]) -> None:
         """Return as soon as `satisfied`, asked again after every event, is true."""
-        async with self._changed:
-            await self._changed.wait_for(satisfied)
+        await self._pulse.until(satisfied)

@@ -14,7 +14,7 @@ from mininet.node import Node
 from mininet.node import Switch as MininetSwitch
 
 from grasp import UserError
-from grasp.topo.topology import GATEWAY, Host, Switch, Topology, Trunk
+from grasp.topo.topology import GATEWAY, Host, Topology, Trunk
 
 # A veth that sums nothing and cuts nothing: switches in user space see frames as they would be on a wire.
 # With these left on, TCP fails while ping works.
@@ -90,12 +90,21 @@ class Network:
         """Run a shell command on a host and return what it printed."""
         return str(self._emulation[host.node].cmd(command))
 
-    def set_link(self, end: tuple[Switch, int] | Trunk, up: bool) -> None:
-        """Cut a cable or join it again: one switch's port, or both ends of a trunk."""
-        for switch, port in end.ends if isinstance(end, Trunk) else (end,):
-            _expect_silence(
-                self._emulation[switch.node], f"ip link set {switch.interface(port)} {'up' if up else 'down'}"
-            )
+    def cut(self, trunk: Trunk) -> None:
+        """Let a trunk carry nothing more, in neither direction.
+
+        Its interfaces stay up, so that the switches must notice by themselves. (Once an interface was taken
+        down, simple_switch_grpc hears nothing more at any of its others.)
+        """
+        self._on_both_ends(trunk, "tc qdisc replace dev {} root blackhole")
+
+    def mend(self, trunk: Trunk) -> None:
+        """Let a trunk carry frames again."""
+        self._on_both_ends(trunk, "tc qdisc delete dev {} root")
+
+    def _on_both_ends(self, trunk: Trunk, command: str) -> None:
+        for switch, port in trunk.ends:
+            _expect_silence(self._emulation[switch.node], command.format(switch.interface(port)))
 
     def stop(self) -> None:
         """Take the network down."""

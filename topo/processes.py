@@ -26,17 +26,19 @@ class Program:
         self._process = process
         self._lines: asyncio.Queue[str | None] = asyncio.Queue()
         self._may_end = False
-        self._latest = "it said nothing"
 
     @classmethod
-    async def start(cls, name: str, command: Sequence[str], logs: Path) -> "Program":
-        """Start a program; what it writes on standard error is appended to `logs`/`name`.log."""
+    async def start(cls, name: str, command: Sequence[str], logs: Path, speaks: bool = True) -> "Program":
+        """Start a program; what it writes on standard error is appended to `logs`/`name`.log.
+
+        So is what it writes on standard output, unless it `speaks` to the caller there.
+        """
         log = logs / f"{name}.log"
         with log.open("ab") as errors:
             process = await asyncio.create_subprocess_exec(
                 *command,
                 stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE if speaks else errors,
                 stderr=errors,
                 start_new_session=True,
                 limit=_LINE_LIMIT,
@@ -45,18 +47,20 @@ class Program:
 
     async def watch(self) -> None:
         """Take the program's lines in until it ends; RunError if nobody wanted it to."""
-        assert self._process.stdout is not None
-        while line := await self._process.stdout.readline():
+        if self._process.stdout is not None:
+            await self._listen(self._process.stdout)
+        status = await self._process.wait()
+        if not self._may_end:
+            raise RunError(f"{self.name} ended with status {status}: {self._last_words()} (see {self.log})")
+
+    async def _listen(self, output: asyncio.StreamReader) -> None:
+        while line := await output.readline():
             text = line.decode(errors="replace").rstrip("\n")
-            self._latest = text or self._latest
             if self.receive is not None:
                 self.receive(text)
             else:
                 self._lines.put_nowait(text)
         self._lines.put_nowait(None)
-        status = await self._process.wait()
-        if not self._may_end:
-            raise RunError(f"{self.name} ended with status {status}: {self._last_words()} (see {self.log})")
 
     async def line(self) -> str:
         """Return the next line of standard output; RunError when there will be none."""
@@ -98,4 +102,4 @@ class Program:
 
     def _last_words(self) -> str:
         lines = self.log.read_text(errors="replace").splitlines()
-        return next((line.strip() for line in reversed(lines) if line.strip()), self._latest)
+        return next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")

@@ -9,7 +9,7 @@ from grasp.topo.traffic import Order
 
 _EXCHANGES = 3
 _MEAN_HOLD = 0.3  # of an hour: many connections live on in the next hour, under its forecasts
-_LONGEST_HOLD = 1.5
+_LONGEST_HOLD = 1.0
 _LONGEST_HOLD_S = 15.0  # between two requests the service's timeout must not pass
 
 
