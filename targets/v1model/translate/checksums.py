@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
+from functools import partial, reduce
 from itertools import groupby
 
 from grasp import UserError
 from grasp.targets.v1model.p4json import Calculation, Checksum, Program
-from grasp.targets.v1model.p4values import Const, FieldRef, Ref, Value
+from grasp.targets.v1model.p4values import Const, FieldRef, Ref
 from grasp.targets.v1model.translate import bounds as bound
 from grasp.targets.v1model.translate.cnames import comment
-from grasp.targets.v1model.translate.codes import U64, Code
+from grasp.targets.v1model.translate.codes import U64, Code, joined
 from grasp.targets.v1model.translate.headers import most_bytes
 from grasp.targets.v1model.translate.layout import Layout
 from grasp.targets.v1model.translate.objects import Objects
@@ -163,7 +164,7 @@ class Checksums:
         for checksum in checksums:
             conditions, lines_of_one = list[str](), list[str]()
             if checksum.condition is not None:
-                conditions.append(self._truth(checksum.condition))
+                conditions.append(self.statements.expressions.nonzero(checksum.condition))
             function = self.objects.calculation_names[checksum.calculation]
             target, field = self.layout.field(checksum.target), self.layout.program.field(checksum.target)
             if kind == "verify":
@@ -178,14 +179,10 @@ class Checksums:
             else:
                 code = Code(f"{function}(s)", U64, bound.unsigned(64))
                 lines_of_one += self.statements.fields.store_raw(target, field, code)
-            conditions = [condition for condition in conditions if condition != "true"]
-            lines += _conditional(" && ".join(conditions) or "true", lines_of_one)
+            conditions = [condition for condition in dict.fromkeys(conditions) if condition != "true"]
+            lines += _conditional(reduce(partial(joined, "&&"), conditions or ["true"]), lines_of_one)
         head = f"static inline void {kind}_checksums(struct state *s)"
         return f"{head} {{\n" + "".join(f"    {line}\n" for line in lines or ["(void)s;"]) + "}\n"
-
-    def _truth(self, value: Value) -> str:
-        text = self.statements.expressions.nonzero(value)
-        return text if text == "true" else f"({text})"
 
 
 def _conditional(condition: str, body: list[str]) -> list[str]:

@@ -302,6 +302,24 @@ def term(text: str) -> str:
     return text
 
 
+def joined(op: str, left: str, right: str) -> str:
+    """Two conditions with && or ||; in parentheses where the other operator, or ?:, stands in one."""
+    others = {"&&": ("||", "?", ":"), "||": ("&&", "?", ":")}[op]
+    texts = [
+        f"({text})" if any(other in _top_level(text) for other in others) else text for text in (left, right)
+    ]
+    return f"{texts[0]} {op} {texts[1]}"
+
+
+def _top_level(text: str) -> list[str]:
+    """The words of a text that are in no parentheses."""
+    depth, plain = 0, ""
+    for character in text:
+        depth += (character in "([{") - (character in ")]}")
+        plain += character if depth == 0 else ""
+    return plain.split()
+
+
 def _closes_at_end(text: str) -> bool:
     """Whether the first parenthesis is closed by the last character."""
     depth = 0

@@ -26,7 +26,7 @@ from grasp.targets.v1model.p4values import (
 )
 from grasp.targets.v1model.translate import bounds as bound
 from grasp.targets.v1model.translate.bounds import BOOL, Bounds
-from grasp.targets.v1model.translate.codes import INT, U32, U64, U128, WIDE, Code, smallest, term
+from grasp.targets.v1model.translate.codes import INT, U32, U64, U128, WIDE, Code, joined, smallest, term
 from grasp.targets.v1model.translate.layout import Layout, c_type, words
 from grasp.targets.v1model.translate.ranges import Argument, Ranges, field_bounds, is_bool, some, width
 from grasp.targets.v1model.translate.references import References
@@ -50,8 +50,7 @@ class Expressions:
             case Operation(op="not", right=right):
                 return f"!{term(self.truth(some(right)))}"
             case Operation(op="and" | "or" as op, left=left, right=right):
-                sign = "&&" if op == "and" else "||"
-                return f"{term(self.truth(some(left)))} {sign} {term(self.truth(some(right)))}"
+                return joined("&&" if op == "and" else "||", self.truth(some(left)), self.truth(some(right)))
             case Operation(op="d2b", right=right):
                 return self.nonzero(some(right))
             case Operation(op="valid", right=right):

@@ -12,6 +12,7 @@ class Objects:
 
     def __init__(self, program: Program) -> None:
         self.program = program
+        self.inlined = set[int]()  # actions whose statements stand in their pipeline instead of a function
         names = Names()
         self.actions = {number: index for index, number in enumerate(program.actions)}
         self.tables = {name: index for index, name in enumerate(program.tables)}

@@ -7,9 +7,14 @@ several ways reach before that is written once, with a label, and reached by got
 
 from __future__ import annotations
 
+from collections import Counter
+
 from grasp import UserError
 from grasp.targets.v1model.p4json import ActionCall, Conditional, Pipeline, Table
+from grasp.targets.v1model.translate.actions import body
 from grasp.targets.v1model.translate.cnames import Names, comment
+from grasp.targets.v1model.translate.codes import term
+from grasp.targets.v1model.translate.fields import indent
 from grasp.targets.v1model.translate.layout import Layout
 from grasp.targets.v1model.translate.objects import Objects
 from grasp.targets.v1model.translate.statements import Statements
@@ -23,7 +28,7 @@ class Pipelines:
 
     def __init__(self, layout: Layout, objects: Objects, pipeline: Pipeline) -> None:
         self.layout, self.objects, self.pipeline = layout, objects, pipeline
-        self.expressions = Statements(layout, objects).expressions
+        self.statements = Statements(layout, objects)
         self.nodes: dict[str, Table | Conditional | ActionCall] = {
             **pipeline.tables,
             **pipeline.conditionals,
@@ -38,10 +43,11 @@ class Pipelines:
 
     def function(self) -> str:
         """The function that applies the pipeline."""
-        lines = self._sequence(self.pipeline.start, None)
-        text = [line for line in lines if not line.endswith(":;") or line.strip()[:-2] in self.wanted]
-        body = "".join(f"    {line}\n" if not line.endswith(":;") else f"{line.strip()}\n" for line in text)
-        return f"static void apply_{self.pipeline.name}(struct state *s) {{\n{body or '    (void)s;' + chr(10)}}}\n"
+        self._sequence(self.pipeline.start, None)  # to learn which labels are wanted
+        self.written.clear()
+        lines = self._sequence(self.pipeline.start, None) or ["(void)s;"]
+        text = "".join(f"    {line}\n" for line in lines)
+        return f"static void apply_{self.pipeline.name}(struct state *s) {{\n{text}}}\n"
 
     def _following(self, node: Table | Conditional | ActionCall) -> list[Node]:
         match node:
@@ -54,19 +60,25 @@ class Pipelines:
         return [*dict.fromkeys([*node.next_actions.values(), node.next_default])]
 
     def _order(self) -> list[str]:
-        """The nodes, each before those that can follow it."""
-        done, order = set[str](), list[str]()
-
-        def visit(name: Node) -> None:
-            if name is None or name in done:
-                return
-            done.add(name)
-            for other in self.following[name]:
-                visit(other)
+        """The nodes that can be reached, each before those that can follow it."""
+        reached, waiting = set[str](), [self.pipeline.start]
+        while waiting:
+            name = waiting.pop()
+            if name is not None and name not in reached:
+                reached.add(name)
+                waiting += self.following[name]
+        ways = Counter(after for name in reached for after in self.following[name])
+        order, ready = list[str](), [self.pipeline.start] if self.pipeline.start is not None else []
+        while ready:
+            name = ready.pop()
             order.append(name)
-
-        visit(self.pipeline.start)
-        return order[::-1]
+            for after in self.following[name]:
+                ways[after] -= 1
+                if after is not None and ways[after] == 0:
+                    ready.append(after)
+        if len(order) < len(reached) or self.pipeline.start in ways:
+            raise UserError(f"BMv2 JSON: pipeline '{self.pipeline.name}' comes back to where it has been")
+        return order
 
     def _meeting_points(self) -> dict[str, Node]:
         """For each node its immediate post-dominator."""
@@ -74,19 +86,14 @@ class Pipelines:
         rank = {name: number for number, name in enumerate(order)}
         meeting: dict[str, Node] = {}
         for name in reversed(order):
-            for other in self.following[name]:
-                if other is not None and rank[other] <= rank[name]:
-                    raise UserError(f"BMv2 JSON: pipeline '{self.pipeline.name}' comes back to '{other}'")
             common, *others = self.following[name]
             for other in others:
-                one: Node = common
-                while one != other:  # climb from the earlier of the two
-                    if one is None or other is None:
-                        one = other = None
-                    elif rank[one] < rank[other]:
-                        one = meeting[one]
-                    else:
-                        other = meeting[other]
+                one, two = common, other
+                while one != two:  # the earlier of the two goes on
+                    if one is None or (two is not None and rank[one] > rank[two]):
+                        one, two = two, one
+                    assert one is not None
+                    one = meeting[one]
                 common = one
             meeting[name] = common
         return meeting
@@ -101,7 +108,8 @@ class Pipelines:
                 self.wanted.add(self.labels[name])
                 return [*lines, f"goto {self.labels[name]};"]
             self.written.add(name)
-            lines.append(f"{self.labels[name]}:;")
+            if self.labels[name] in self.wanted:
+                lines.append(f"{self.labels[name]}:;")
             lines += self._node(name)
             name = self.meeting[name]
         return lines
@@ -112,30 +120,37 @@ class Pipelines:
         match node:
             case Conditional():
                 note = (
-                    [f"/* if {comment(node.source.fragment)} */"]
-                    if node.source and node.source.fragment
-                    else []
+                    f" /* {comment(node.source.fragment)} */" if node.source and node.source.fragment else ""
                 )
-                condition = self.expressions.nonzero(node.condition)
-                return [*note, *self._branch(condition, node.true_next, node.false_next, end)]
+                condition = self.statements.expressions.nonzero(node.condition)
+                return self._branch(condition, node.true_next, node.false_next, end, note)
             case ActionCall():
-                action = self.layout.program.actions[node.action]
-                return [f"{self.objects.action_names[node.action]}(s);", *self._exit([action.id])]
+                return self._call(node.action)
         if is_plain_call(self.layout, node):
             assert node.default is not None
-            number = node.default.action
-            empty = not self.layout.program.actions[number].primitives
-            return [] if empty else [f"{self.objects.action_names[number]}(s);", *self._exit([number])]
+            return self._call(node.default.action)
         return self._table(node, end)
 
-    def _branch(self, condition: str, if_true: Node, if_false: Node, end: Node) -> list[str]:
+    def _call(self, number: int) -> list[str]:
+        """An action without a table: its statements themselves where that is the only place for them."""
+        action = self.layout.program.actions[number]
+        if number in self.objects.inlined:
+            lines = body(self.statements, action.primitives)
+        else:
+            lines = [f"{self.objects.action_names[number]}(s);"] if action.primitives else []
+        return [*lines, *self._exit([number])]
+
+    def _branch(self, condition: str, if_true: Node, if_false: Node, end: Node, note: str = "") -> list[str]:
+        """An if statement; `note` is the P4 text of its condition."""
         one, other = self._sequence(if_true, end), self._sequence(if_false, end)
-        if not any(line for line in one if not line.endswith(":;")):
-            one, other, condition = other, [], f"!({condition})"
-        lines = [f"if ({condition}) {{", *(f"    {line}" for line in one)]
-        if other:
-            lines += ["} else {", *(f"    {line}" for line in other)]
-        return [*lines, "}"]
+        if not one:
+            one, other, condition = other, [], f"!{term(condition)}"
+        lines = [f"if ({condition}) {{{note}", *indent(one)]
+        if not other:
+            return [*lines, "}"]
+        if _is_one_if(other):
+            return [*lines, f"}} else {other[0]}", *other[1:]]
+        return [*lines, "} else {", *indent(other), "}"]
 
     def _table(self, table: Table, end: Node) -> list[str]:
         apply, result = f"apply_{self.objects.table_names[table.name]}(s)", outcome(table)
@@ -149,19 +164,19 @@ class Pipelines:
             return [
                 "{",
                 f"    bool hit = {apply};",
-                *_indent(exits),
-                *_indent(self._branch("hit", *table.next_hit_miss, end)),
+                *indent(exits),
+                *indent(self._branch("hit", *table.next_hit_miss, end)),
                 "}",
             ]
         ways: dict[Node, list[str]] = {}
         for action, following in table.next_actions.items():
             if following != table.next_default:
                 ways.setdefault(following, []).append(self.objects.constants["action", action])
-        lines = ["{", f"    uint32_t action = {apply};", *_indent(exits), "    switch (action) {"]
+        lines = ["{", f"    uint32_t action = {apply};", *indent(exits), "    switch (action) {"]
         for following, actions in ways.items():
             lines += [f"    case {action}:" for action in actions]
-            lines += [*_indent(_indent(self._sequence(following, end))), "        break;"]
-        lines += ["    default: ;", *_indent(_indent(self._sequence(table.next_default, end))), "    }", "}"]
+            lines += [*indent(indent(self._sequence(following, end))), "        break;"]
+        lines += ["    default: ;", *indent(indent(self._sequence(table.next_default, end))), "    }", "}"]
         return lines
 
     def _exit(self, actions: list[int] | tuple[int, ...]) -> list[str]:
@@ -171,5 +186,9 @@ class Pipelines:
         return []
 
 
-def _indent(lines: list[str]) -> list[str]:
-    return [f"    {line}" for line in lines]
+def _is_one_if(lines: list[str]) -> bool:
+    """Whether the lines are one if statement, with braces, and nothing else."""
+    first, *rest = (line for line in lines if not line.startswith(" "))
+    return (
+        first.startswith("if (") and rest[-1:] == ["}"] and all(line.startswith("} ") for line in rest[:-1])
+    )

@@ -17,7 +17,7 @@ from grasp.targets.v1model.translate.packing import Part, as_words
 from grasp.targets.v1model.translate.parsing import Parsing
 from grasp.targets.v1model.translate.pipelines import Pipelines
 from grasp.targets.v1model.translate.statements import Statements
-from grasp.targets.v1model.translate.tables import Tables
+from grasp.targets.v1model.translate.tables import Tables, inlined_actions
 
 
 class Writer:
@@ -27,6 +27,7 @@ class Writer:
         self.program = program
         self.layout = Layout(program)
         self.objects = Objects(program)
+        self.objects.inlined = inlined_actions(self.layout)
 
     def text(self) -> str:
         """The C file."""
@@ -35,7 +36,7 @@ class Writer:
         parts = [
             Parsing(layout, objects).functions(),
             Checksums(layout, objects).functions(),
-            *(action_function(layout, objects, action) for action in program.actions.values()),
+            *(action_function(layout, objects, program.actions[number]) for number in self._functions()),
         ]
         for pipeline in (program.ingress, program.egress):
             parts += [tables.functions(pipeline), Pipelines(layout, objects, pipeline).function()]
@@ -44,6 +45,16 @@ class Writer:
         return "\n".join(
             [self._head(), layout.declarations(), objects.enums(), self._headers(), *parts, self._tail()]
         )
+
+    def _functions(self) -> list[int]:
+        """The actions that become functions."""
+        called = {number for table in self.program.tables.values() for number in table.actions}
+        called.update(
+            call.action
+            for line in (self.program.ingress, self.program.egress)
+            for call in line.calls.values()
+        )
+        return [number for number in self.program.actions if number in called - self.objects.inlined]
 
     def _head(self) -> str:
         limbs = max(2, words(self.layout.codes.widest))

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from grasp.targets.v1model.p4json import Pipeline, Table, TableKey
 from grasp.targets.v1model.p4values import VALID, Const, FieldRef, Operation
 from grasp.targets.v1model.translate import bounds as bound
@@ -33,6 +35,25 @@ def is_plain_call(layout: Layout, table: Table) -> bool:
         and table.profile is None
         and table.next_hit_miss is None
     )
+
+
+def inlined_actions(layout: Layout) -> set[int]:
+    """Actions that p4c made of statements: called in one place, without a table, and without jumps in them."""
+    program, calls, others = layout.program, Counter[int](), set[int]()
+    for pipeline in (program.ingress, program.egress):
+        calls.update(call.action for call in pipeline.calls.values())
+        for table in pipeline.tables.values():
+            if is_plain_call(layout, table):
+                calls.update(table.actions)
+            else:
+                others.update(table.actions)
+    return {
+        number
+        for number, count in calls.items()
+        if count == 1
+        and number not in others
+        and not any(primitive.op.startswith("_jump") for primitive in program.actions[number].primitives)
+    }
 
 
 def outcome(table: Table) -> str:
