@@ -157,7 +157,7 @@ void v1_port_check(struct v1_switch *sw, struct v1_port *port) {
         return;
     port->up = up;
     v1_log(sw, V1_INFO, "port %u (%s) is %s", port->number, port->name, up ? "up" : "down");
-    v1_event(&sw->events, V1_PORT, port->number, up, NULL, 0);
+    v1_event(&sw->events, V1_PORT, port->number, up, "", 0);
     if (up || port->blocked)
         v1_writable(sw, port);
 }
@@ -204,7 +204,7 @@ static int add_port(struct v1_switch *sw, uint32_t number, const char *name) {
     }
     port->up = up;
     sw->ports->port[number] = port;
-    v1_event(&sw->events, V1_PORT, number, up, NULL, 0);
+    v1_event(&sw->events, V1_PORT, number, up, "", 0);
     return 0;
 }
 
