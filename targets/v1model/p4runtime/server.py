@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 import threading
 from collections.abc import Callable
@@ -23,6 +24,7 @@ from .service import P4RuntimeService
 EVENT_BATCH = 64  # events handed to the loop at a time
 STOP_GRACE = 0.5  # s for calls under way when the server stops
 
+_LOG = logging.getLogger(__name__)
 _OPTIONS = (
     ("grpc.so_reuseport", 0),  # two switches on one address would share its connections at random
     ("grpc.max_receive_message_length", 256 << 20),  # programs are large
@@ -96,10 +98,13 @@ class P4RuntimeServer:
 
     async def _tell(self, events: list[Event]) -> None:
         for event in events:
-            if isinstance(event, PortEvent):
-                self.pipelines.port_changed(event.number, event.up)
-            else:
-                self.service.tell(event)
+            try:
+                if isinstance(event, PortEvent):
+                    self.pipelines.port_changed(event.number, event.up)
+                else:
+                    self.service.tell(event)
+            except Exception:  # an event of a program that was replaced a moment ago must not end all others
+                _LOG.exception("lost an event: %s", type(event).__name__)
 
 
 def _check_address(address: str) -> None:
