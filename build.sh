@@ -33,15 +33,18 @@ install_packages() {
         fail "apt-get could not install:$missing"
 }
 
-# The environment is made anew when the interpreter changed, and the package installed when pyproject.toml did.
-install_python() {
+# The environment is made anew when the interpreter, pyproject.toml or the folder's place changed.
+install_python() { # $1: nothing, or the extra [dev] for tests
     wanted="$("$PYTHON" --version) $(cksum <pyproject.toml) $(pwd)"
-    [ "$(cat $VENV/grasp-installed 2>/dev/null)" = "$wanted" ] && return
-    echo "Installing Python packages into $VENV (some minutes the first time)"
-    "$PYTHON" -m venv --clear $VENV || fail "could not make $VENV with $PYTHON"
-    $VENV/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]' ||
+    if [ "$(cat $VENV/made-for 2>/dev/null)" != "$wanted" ]; then
+        "$PYTHON" -m venv --clear $VENV || fail "could not make $VENV with $PYTHON"
+        echo "$wanted" >$VENV/made-for
+    fi
+    [ -e "$VENV/installed$1" ] && return
+    echo "Installing Python packages into $VENV (a minute or two, once)"
+    $VENV/bin/python -m pip install --quiet --disable-pip-version-check --editable ".$1" ||
         fail "pip could not install the Python packages; see above"
-    echo "$wanted" >$VENV/grasp-installed
+    touch "$VENV/installed$1"
 }
 
 # p4c's output is committed, for machines without p4c.
@@ -54,9 +57,9 @@ compile_p4() {
     sha256sum p4src/*.p4 p4src/build/grasp.json p4src/build/grasp.p4info.txtpb >p4src/build/sha256sums
 }
 
-set_up() {
+set_up() { # $1: as for install_python
     install_packages
-    install_python
+    install_python "$1"
     compile_p4
 }
 
@@ -72,15 +75,15 @@ command=${1:-setup}
 [ $# -gt 0 ] && shift
 case "$command" in
 setup)
-    set_up
+    set_up ""
     echo "Ready. Try: ./build.sh demo, or $VENV/bin/grasp --help"
     ;;
 demo)
-    set_up
+    set_up ""
     $VENV/bin/grasp run "$@"
     ;;
 test)
-    set_up
+    set_up "[dev]"
     run_tests "$@"
     ;;
 *) fail "unknown command '$command'; use no argument, demo or test" ;;
