@@ -120,7 +120,7 @@ class Codes:
     def compared(self, op: str, left: Code, right: Code) -> str:
         """A C condition that compares two numbers."""
         both = left.bounds.union(right.bounds)
-        if WIDE in (left.type, right.type):
+        if WIDE in (left.type, right.type, smallest(both)):
             a, b = self.operands(left, right, WIDE)
             match op:
                 case "==" | "!=":
@@ -130,7 +130,8 @@ class Codes:
             return f"{'!' if op == '<=' else ''}v1_wide_less({b}, {a})"
         if both.low >= 0:  # C's conversions keep values that are not negative
             return f"{left.term} {op} {right.term}"
-        a, b = self.operands(left, right, smallest(both))
+        kind = smallest(both)
+        a, b = self.operands(left, right, S64 if kind == INT and not left.type == right.type == INT else kind)
         return f"{a} {op} {b}"
 
     def ring(self, op: str, left: Code, right: Code, bounds: Bounds, kind: str) -> Code:
