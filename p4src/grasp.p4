@@ -82,6 +82,7 @@ control GraspIngress(inout headers_t hdr, inout metadata_t meta,
             meta.arrived_at = standard_metadata.ingress_port;
         }
         meta.port = meta.arrived_at;
+        meta.length = standard_metadata.packet_length;
         parameters.apply();
 
         if (standard_metadata.parser_error != error.NoError) {
@@ -100,7 +101,7 @@ control GraspIngress(inout headers_t hdr, inout metadata_t meta,
             } else if (hdr.ipv4.isValid()) {
                 if (standard_metadata.checksum_error == 1) {
                     meta.drop = drop_t.BAD_CHECKSUM;
-                } else if ((bit<32>)hdr.ipv4.total_length + 14 > standard_metadata.packet_length) {
+                } else if ((bit<32>)hdr.ipv4.total_length + 14 > meta.length) {
                     meta.drop = drop_t.MALFORMED;
                 } else if (hdr.ipv4.ttl <= 1) {
                     meta.drop = drop_t.TTL;

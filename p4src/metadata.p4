@@ -65,6 +65,7 @@ struct metadata_t {
     parameters_t parameters;
     kind_t kind;
     drop_t drop;
+    bit<32> length;  // of the frame, in bytes
     port_t port;  // arrived_at, or where the packet is said to have come in (INJECT)
     role_t role;
     bool charge_injected;  // INJECT of a first packet that waited for its pinned entry

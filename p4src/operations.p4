@@ -23,6 +23,7 @@ control TakeOperation(inout headers_t hdr, inout metadata_t meta,
             meta.kind = kind_t.DONE;
         } else if (hdr.packet_out.operation == operation_t.INJECT) {
             meta.port = (port_t)hdr.packet_out.port;
+            meta.length = meta.length - (bit<32>)hdr.packet_out.minSizeInBytes();
             meta.charge_injected = hdr.packet_out.flags[0:0] == 1;
             hdr.packet_out.setInvalid();
         } else if (hdr.packet_out.operation == operation_t.SET_FORECAST ||

@@ -5,11 +5,10 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
 from tests.p4src import namespace
 from tests.p4src.engine_switch import EngineSwitch
 from tests.p4src.p4runtime_switch import P4RuntimeSwitch
@@ -50,6 +49,10 @@ class Runner:
         if self.process:
             self.process.close()
             self.process = None
+
+
+def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str) -> str | None:
+    return argname if isinstance(val, bytes) else None
 
 
 TARGETS = [

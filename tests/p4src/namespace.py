@@ -39,9 +39,9 @@ class Namespace:
         """Run a function inside."""
         return self._thread.submit(function, *args, **options).result()
 
-    def start(self, command: list[str], log: str) -> subprocess.Popen[bytes]:
+    def start(self, command: list[str], log: Path) -> subprocess.Popen[bytes]:
         """Start a process inside, with its output in a file; it ends when this process does."""
-        with open(log, "wb") as out:
+        with log.open("wb") as out:
             process = self.call(
                 subprocess.Popen,
                 ["setpriv", "--pdeathsig", "KILL", *command],
@@ -56,11 +56,13 @@ class Namespace:
         """Make a pair of interfaces; returns a socket that sees every frame of the near one."""
 
         def make() -> socket.socket:
-            self._ip("link", "add", near, "mtu", str(MTU), "type", "veth", "peer", "name", far, "mtu", str(MTU))
+            self._ip(
+                "link", "add", near, "mtu", str(MTU), "type", "veth", "peer", "name", far, "mtu", str(MTU)
+            )
             for name in (near, far):
                 # The kernel itself must not speak on these links.
                 Path(f"/proc/sys/net/ipv6/conf/{name}/disable_ipv6").write_text("1")
-                self._ip("link", "set", name, "up")
+                self._ip("link", "set", name, "mtu", str(MTU), "up")
             link = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
             link.setsockopt(SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)
             link.setsockopt(socket.SOL_SOCKET, 33, 1 << 24)  # SO_RCVBUFFORCE

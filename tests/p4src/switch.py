@@ -7,10 +7,8 @@ clock that tests move, and any P4Runtime target over veth pairs (p4runtime_switc
 
 from __future__ import annotations
 
-import struct
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import ClassVar
@@ -18,17 +16,14 @@ from typing import ClassVar
 from finsy.proto import p4i
 from google.protobuf import text_format
 
+from grasp.control.wire import CPU_PORT, Operation, PacketIn, PacketOut, Reason
+
 BUILD = Path(__file__).parents[2] / "p4src" / "build"
-CPU = 255
 
 Key = tuple["int | tuple[int, int]", ...]
 """One value per key field; of an lpm field (value, prefix length)."""
-
-# Operations, reasons, statuses, flags: p4src/constants.p4 and metadata.p4.
-TRANSMIT, INJECT, SET_FORECAST, SET_DRAIN, READ_SITE = 1, 2, 3, 4, 5
-AGENT, DISCOVERY, OVERFLOW, ANSWER = 1, 2, 3, 4
-OK, STALE, NOT_HERE = 0, 1, 2
-KNOWN, DRAINED, ALIVE, LOCAL, AUTHORITATIVE = 1, 2, 4, 8, 16
+Output = list[tuple[int, bytes]]
+"""Frames that came out: (port, bytes), in order per port; on the CPU port behind their header."""
 
 
 @cache
@@ -36,64 +31,25 @@ def p4info() -> p4i.P4Info:
     return text_format.Parse((BUILD / "grasp.p4info.txtpb").read_text(), p4i.P4Info())
 
 
-def signed48(value: int) -> int:
-    return value - (1 << 48) if value >> 47 else value
+@cache
+def names(kind: str) -> Mapping[str, str]:
+    """Full name by alias, of the P4Info's tables, actions or counters."""
+    return {item.preamble.alias: item.preamble.name for item in getattr(p4info(), kind)}
 
 
-class _Header:
-    LAYOUT: ClassVar[str]
-    """struct codes of the fields in order; "6" stands for a 48-bit number."""
-
-    def pack(self) -> bytes:
-        out = b""
-        for code, value in zip(self.LAYOUT, vars(self).values(), strict=True):
-            if code == "6":
-                out += (value % (1 << 48)).to_bytes(6, "big")
-            else:
-                out += struct.pack(">" + code, value)
-        return out
+def pack(header: PacketOut | PacketIn) -> bytes:
+    """A controller header as its bytes."""
+    values = header.metadata()
+    return b"".join(values[name].to_bytes(width // 8, "big") for name, width in header.WIDTHS.items())
 
 
-@dataclass
-class PacketOut(_Header):
-    operation: int
-    flags: int = 0
-    port: int = 0
-    site: int = 0
-    sequence: int = 0
-    epoch: int = 0
-    budget: int = 0
-    spent: int = 0
-    LAYOUT = "BBHBII66"
-
-
-@dataclass
-class PacketIn(_Header):
-    reason: int
-    status: int
-    ingress_port: int
-    site: int
-    flags: int
-    service: int
-    sequence: int
-    epoch: int
-    budget: int
-    headroom: int
-    next_hop: int
-    heard: int
-    payload: bytes = b""
-    LAYOUT = "BBHBBHII66H6"
-    SIZE: ClassVar[int] = 36
-
-    @classmethod
-    def parse(cls, data: bytes) -> PacketIn:
-        values, at = [], 0
-        for code in cls.LAYOUT:
-            size = 6 if code == "6" else struct.calcsize(code)
-            values.append(int.from_bytes(data[at : at + size], "big"))
-            at += size
-        header = cls(*values, data[at:])
-        return replace(header, budget=signed48(header.budget), headroom=signed48(header.headroom))
+def unpack(data: bytes) -> tuple[PacketIn, bytes]:
+    """The header of a packet-in, and the frame behind it."""
+    values, at = {}, 0
+    for name, width in PacketIn.WIDTHS.items():
+        values[name] = int.from_bytes(data[at : at + width // 8], "big")
+        at += width // 8
+    return PacketIn.from_metadata(values), data[at:]
 
 
 class Switch(ABC):
@@ -103,8 +59,7 @@ class Switch(ABC):
     """Whether time passes by itself; then `advance` waits."""
 
     @abstractmethod
-    def insert(self, table: str, key: Key, action: str, *args: int) -> None:
-        """Add an entry; lpm keys are (value, prefix length)."""
+    def insert(self, table: str, key: Key, action: str, *args: int) -> None: ...
 
     @abstractmethod
     def delete(self, table: str, key: Key) -> None: ...
@@ -113,42 +68,38 @@ class Switch(ABC):
     def set_default(self, table: str, action: str, *args: int) -> None: ...
 
     @abstractmethod
-    def set_multicast_group(self, group: int, ports: list[int]) -> None: ...
+    def set_multicast_group(self, group: int, ports: Sequence[int]) -> None: ...
 
     @abstractmethod
-    def send(self, port: int, frame: bytes) -> list[tuple[int, bytes]]:
-        """Send one frame into a port; returns what comes out, in order per port (CPU: with its header)."""
+    def pour(self, port: int, frames: Sequence[bytes]) -> Output:
+        """Send frames into a port, one after the other; returns all that comes out."""
 
     @abstractmethod
-    def count(self, counter: str, index: int) -> int:
-        """Packets in a cell of an indirect counter."""
+    def counts(self, counter: str) -> dict[int, int]:
+        """Packets by index, in all cells of an indirect counter that are not zero."""
 
     @abstractmethod
-    def advance(self, microseconds: int) -> None: ...
+    def advance(self, microseconds: int) -> None:
+        """Let time pass."""
 
     @abstractmethod
     def close(self) -> None: ...
 
-    def packet_out(self, header: PacketOut, payload: bytes = b"") -> list[tuple[int, bytes]]:
-        return self.send(CPU, header.pack() + payload)
+    def send(self, port: int, frame: bytes) -> Output:
+        """Send one frame into a port; returns what comes out."""
+        return self.pour(port, [frame])
+
+    def count(self, counter: str, index: int) -> int:
+        return self.counts(counter).get(index, 0)
+
+    def packet_out(self, header: PacketOut, payload: bytes = b"") -> Output:
+        return self.send(CPU_PORT, pack(header) + payload)
 
     def operate(self, header: PacketOut) -> PacketIn:
-        """Do an operation; returns its answer."""
-        (answer,) = [PacketIn.parse(data) for port, data in self.packet_out(header) if port == CPU]
-        assert answer.reason == ANSWER
-        assert answer.sequence == header.sequence
+        """Do an operation on a site; returns its answer."""
+        (answer,) = [unpack(data)[0] for port, data in self.packet_out(header) if port == CPU_PORT]
+        assert (answer.reason, answer.sequence) == (Reason.ANSWER, header.sequence)
         return answer
 
     def read_site(self, site: int) -> PacketIn:
-        return self.operate(PacketOut(READ_SITE, site=site))
-
-    def counts(self, counter: str) -> dict[int, int]:
-        """All cells of a counter that are not zero."""
-        size = next(item.size for item in p4info().counters if item.preamble.alias == counter)
-        cells = ((index, self.count(counter, index)) for index in range(size))
-        return {index: value for index, value in cells if value}
-
-
-def names(kind: str) -> Mapping[str, str]:
-    """Full name by alias, of the P4Info's tables, actions or counters."""
-    return {item.preamble.alias: item.preamble.name for item in getattr(p4info(), kind)}
+        return self.operate(PacketOut(Operation.READ_SITE, site=site))

@@ -3,21 +3,39 @@ from __future__ import annotations
 
 from scapy.layers.inet import IP, TCP
 from scapy.layers.l2 import Ether
-
 from tests.p4src.site_switch import (
-    BATCH, CLIENTS, DNS, EXPIRY, GATEWAY, NO_SITE, SITES, STRUCK_OUT, WEB, announce, checksums_hold, connect,
-    forecast, from_client, heartbeat, probe, tcp,
-)  # fmt: skip
-from tests.p4src.switch import ALIVE, DRAINED, SET_DRAIN, PacketOut, Switch
+    BATCH,
+    CLIENTS,
+    DNS,
+    EXPIRY,
+    GATEWAY,
+    LATER,
+    SITES,
+    WEB,
+    Event,
+    announce,
+    checksums_hold,
+    connect,
+    drain,
+    forecast,
+    heartbeat,
+    ipv4,
+    probe,
+    to_service,
+)
+from tests.p4src.switch import Switch
+
+from grasp.control.wire import Drop, SiteFlag
 
 
 def test_a_connection_goes_to_the_site_with_the_most_headroom(switch: Switch) -> None:
     announce(switch, {10: 5000, 11: 9000, 200: 8000})
-    ((port, frame),) = switch.send(1, from_client(CLIENTS[0], tcp(40000)))
+    ((port, frame),) = switch.send(1, ipv4(CLIENTS[0], WEB.address, to_service(40000)))
     assert port == SITES[11].port
     packet = Ether(frame)
     assert (packet[IP].dst, packet[TCP].dport) == (SITES[11].address, WEB.server_port)
-    assert (packet[IP].src, packet[TCP].sport, bytes(packet[TCP].payload)) == (CLIENTS[0].address, 40000, b"green")
+    assert (packet[IP].src, packet[TCP].sport) == (CLIENTS[0].address, 40000)
+    assert bytes(packet[TCP].payload) == b"green"
     assert (packet.src, packet.dst, packet[IP].ttl) == (GATEWAY, SITES[11].mac, 63)
     assert checksums_hold(frame)
 
@@ -25,9 +43,11 @@ def test_a_connection_goes_to_the_site_with_the_most_headroom(switch: Switch) ->
 def test_a_remote_winner_is_reached_over_the_trunk_its_probe_came_from(switch: Switch) -> None:
     announce(switch, {10: 5000})
     switch.send(7, probe(200, headroom=6000))
-    ((port, frame),) = switch.send(1, from_client(CLIENTS[0], tcp(40000)))
+    ((port, frame),) = switch.send(1, ipv4(CLIENTS[0], WEB.address, to_service(40000)))
     assert port == 7
-    assert Ether(frame)[IP].dst == SITES[200].address
+    packet = Ether(frame)
+    assert (packet[IP].dst, packet.src, packet.dst) == (SITES[200].address, GATEWAY, GATEWAY)
+    assert checksums_hold(frame)
 
 
 def test_each_job_costs_its_services_energy(switch: Switch) -> None:
@@ -36,8 +56,7 @@ def test_each_job_costs_its_services_energy(switch: Switch) -> None:
     assert connect(switch, 40000, service=BATCH) == 10
     assert connect(switch, 40000, service=DNS) == 10
     assert switch.read_site(10).headroom == 100_000 - 3 * WEB.energy - BATCH.energy - DNS.energy
-    assert switch.count("jobs", 10) == 5
-    assert switch.count("jobs", 11) == 0
+    assert switch.counts("jobs") == {10: 5}
 
 
 def test_equal_headrooms_go_to_the_lower_id_and_so_around(switch: Switch) -> None:
@@ -56,17 +75,24 @@ def test_headroom_stops_at_the_end_of_its_range(switch: Switch) -> None:
     announce(switch, {0: lowest + 10})
     assert connect(switch, 40000) == 0
     assert switch.read_site(0).headroom == lowest
+    assert connect(switch, 40001) == 0
+
+
+def test_the_last_site_is_a_site_at_the_lowest_headroom_too(switch: Switch) -> None:
+    announce(switch, {255: -(1 << 47)})
+    assert connect(switch, 40000) == 255
 
 
 def test_a_drained_site_gets_no_new_connection_and_keeps_its_own(switch: Switch) -> None:
     announce(switch, {10: 9000, 11: 1})
     assert connect(switch, 40000) == 10
-    assert switch.operate(PacketOut(SET_DRAIN, site=10, flags=1)).flags & DRAINED
+    assert drain(switch, 10, True).flags & SiteFlag.DRAINED
     assert connect(switch, 40001) == 11
     assert connect(switch, 40000, "A") == 10
     heartbeat(switch, 10)  # does not bring it back
+    forecast(switch, 10, 2, 10**6)  # nor does this
     assert connect(switch, 40002) == 11
-    assert not switch.operate(PacketOut(SET_DRAIN, site=10, flags=0)).flags & DRAINED
+    assert not drain(switch, 10, False).flags & SiteFlag.DRAINED
     assert connect(switch, 40003) == 10
 
 
@@ -74,10 +100,10 @@ def test_an_expired_winner_is_struck_out_and_the_next_one_chosen(switch: Switch)
     announce(switch, {10: 9000, 11: 8000, 200: 7000})
     switch.advance(EXPIRY // 2)
     heartbeat(switch, 11)
-    switch.advance(EXPIRY // 2 + 50_000)
-    assert not switch.read_site(10).flags & ALIVE
+    switch.advance(EXPIRY // 2 + LATER)
+    assert not switch.read_site(10).flags & SiteFlag.ALIVE
     assert connect(switch, 40000) == 11
-    assert switch.count("events", STRUCK_OUT) == 1
+    assert switch.count("events", Event.STRUCK_OUT) == 1
     heartbeat(switch, 10)
     assert connect(switch, 40001) == 10
 
@@ -85,7 +111,7 @@ def test_an_expired_winner_is_struck_out_and_the_next_one_chosen(switch: Switch)
 def test_the_established_connection_of_an_expired_site_stays_there(switch: Switch) -> None:
     announce(switch, {10: 9000, 11: 0})
     assert connect(switch, 40000) == 10
-    switch.advance(EXPIRY + 50_000)
+    switch.advance(EXPIRY + LATER)
     heartbeat(switch, 11)
     assert connect(switch, 40000, "A") == 10
     assert connect(switch, 40001) == 11
@@ -93,12 +119,12 @@ def test_the_established_connection_of_an_expired_site_stays_there(switch: Switc
 
 def test_without_any_site_the_packet_is_dropped_and_counted(switch: Switch) -> None:
     assert connect(switch, 40000) is None
-    assert switch.count("drops", NO_SITE) == 1
+    assert switch.counts("drops") == {Drop.NO_SITE: 1}
     announce(switch, dict.fromkeys(SITES, 100))
-    switch.advance(EXPIRY + 50_000)
+    switch.advance(EXPIRY + LATER)
     assert connect(switch, 40000) is None
-    assert switch.count("drops", NO_SITE) == 2
-    assert switch.count("events", STRUCK_OUT) == len(SITES)
+    assert switch.counts("drops") == {Drop.NO_SITE: 2}
+    assert switch.count("events", Event.STRUCK_OUT) == len(SITES)
     heartbeat(switch, 10)
     assert connect(switch, 40000) == 10
 
@@ -121,4 +147,15 @@ def test_new_forecasts_move_new_connections_only(switch: Switch) -> None:
     announce(switch, {10: 0, 11: 50_000}, epoch=2)
     assert connect(switch, 40000, "A") == 10
     assert connect(switch, 40001) == 11
+    assert switch.read_site(10).headroom == 0
     assert switch.read_site(11).headroom == 50_000 - WEB.energy
+
+
+def test_a_winner_without_a_server_address_is_not_charged(switch: Switch) -> None:
+    announce(switch, {10: 9000})
+    switch.delete("site_servers", (10,))
+    assert connect(switch, 40000) is None
+    assert switch.counts("drops") == {Drop.NO_ROUTE: 1}
+    assert switch.read_site(10).headroom == 9000
+    assert connect(switch, 40000, "A") is None  # and no entry was made
+    assert switch.counts("drops") == {Drop.NO_ROUTE: 1, Drop.NO_CONNECTION: 1}

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""First packets whose two places in the affinity table are taken by connections that live."""
+
+from __future__ import annotations
+
+import zlib
+from functools import cache
+
+import pytest
+from scapy.layers.inet import IP
+from scapy.layers.l2 import Ether
+from tests.p4src.site_switch import (
+    CLIENTS,
+    DNS,
+    FAR_CLIENT,
+    LATER,
+    SITES,
+    TIMEOUT,
+    WEB,
+    Event,
+    Host,
+    Service,
+    answer,
+    arriving,
+    checksums_hold,
+    connect,
+    dropped,
+    from_server,
+    heartbeat,
+    ipv4,
+    number,
+    prefer,
+    to_service,
+)
+from tests.p4src.switch import Switch, unpack
+
+from grasp.control.wire import CPU_PORT, Drop, Operation, PacketIn, PacketOut, Reason
+
+
+def crc16_table() -> list[int]:
+    """CRC-16/ARC of each single byte."""
+    table = []
+    for crc in range(256):
+        for _ in range(8):
+            crc = (crc >> 1) ^ (0xA001 if crc & 1 else 0)
+        table.append(crc)
+    return table
+
+
+CRC16 = crc16_table()
+
+
+def slots(client: Host, service: Service, port: int) -> tuple[int, int]:
+    """The two slots of a connection, by zlib's CRC-32 and a CRC-16 of our own."""
+    key = number(client.address).to_bytes(4, "big") + port.to_bytes(2, "big") + service.id.to_bytes(2, "big")
+    crc = 0
+    for byte in key:
+        crc = (crc >> 8) ^ CRC16[(crc ^ byte) & 0xFF]
+    return zlib.crc32(key) % 65536, crc
+
+
+@cache
+def crowd_for(first: int, second: int) -> list[tuple[Host, Service, int]]:
+    """Connections that, opened in this order, take these slots of the first and the second way."""
+    in_second = next(port for port in range(1, 65536) if slots(CLIENTS[0], DNS, port)[1] == second)
+    pushes_it_there = slots(CLIENTS[0], DNS, in_second)[0]
+    others = [(CLIENTS[1], service, port) for service in (WEB, DNS) for port in range(1, 65536)]
+    by_slot = {slots(*other)[0]: other for other in others}
+    return [by_slot[pushes_it_there], (CLIENTS[0], DNS, in_second), by_slot[first]]
+
+
+@pytest.fixture
+def crowded(switch: Switch) -> Switch:
+    """Site 10 is the best one, and there is no room for a connection from port 40000."""
+    crowd = crowd_for(*slots(CLIENTS[0], WEB, 40000))  # takes longer than a forecast lasts
+    prefer(switch, 10, 1)
+    for client, service, port in crowd:
+        assert connect(switch, port, client=client, service=service) is not None
+    return switch
+
+
+SYN = ipv4(CLIENTS[0], WEB.address, to_service(40000))
+
+
+def pin(switch: Switch, site: int) -> None:
+    switch.insert("pinned", (WEB.id, number(CLIENTS[0].address), 40000), "pin", site)
+
+
+def test_the_packet_goes_to_the_controller_and_changes_nothing(crowded: Switch) -> None:
+    before = crowded.read_site(10).headroom
+    jobs = crowded.counts("jobs")
+    ((port, data),) = crowded.send(1, SYN)
+    header, frame = unpack(data)
+    assert port == CPU_PORT
+    assert header == PacketIn(Reason.OVERFLOW, ingress_port=1, site=10, service=WEB.id)
+    assert frame == SYN
+    assert crowded.count("events", Event.OVERFLOW) == 1
+    assert crowded.read_site(10).headroom == before
+    assert crowded.counts("jobs") == jobs
+
+
+def test_later_packets_are_no_first_ones(crowded: Switch) -> None:
+    assert connect(crowded, 40000, "A") is None
+    assert crowded.counts("drops") == {Drop.NO_CONNECTION: 1}
+
+
+def test_the_pinned_connection_is_charged_once_and_stays(crowded: Switch) -> None:
+    before = crowded.read_site(10).headroom
+    jobs = crowded.count("jobs", 10)
+    pin(crowded, 10)
+    inject = PacketOut(Operation.INJECT, flags=1, port=1)
+    ((port, frame),) = crowded.packet_out(inject, SYN)
+    assert port == SITES[10].port
+    assert Ether(frame)[IP].dst == SITES[10].address
+    assert checksums_hold(frame)
+    assert crowded.read_site(10).headroom == before - WEB.energy
+    assert crowded.count("jobs", 10) == jobs + 1
+
+    prefer(crowded, 11, 2)
+    assert connect(crowded, 40000) == 10  # the client repeats itself
+    assert connect(crowded, 40000, "A") == 10
+    ((_, frame),) = answer(crowded, 10, 40000)
+    assert Ether(frame)[IP].src == WEB.address
+    assert checksums_hold(frame)
+    assert connect(crowded, 40001) == 11
+    assert crowded.count("jobs", 10) == jobs + 1
+
+
+def test_a_packet_of_another_site_than_the_pinned_one_is_dropped(crowded: Switch) -> None:
+    pin(crowded, 10)
+    assert dropped(crowded, SITES[11].port, ipv4(SITES[11], CLIENTS[0].address, from_server(40000))) == (
+        Drop.NO_CONNECTION
+    )
+
+
+def test_without_its_pinned_entry_the_connection_is_forgotten(crowded: Switch) -> None:
+    pin(crowded, 10)
+    assert connect(crowded, 40000, "A") == 10
+    crowded.delete("pinned", (WEB.id, number(CLIENTS[0].address), 40000))
+    assert connect(crowded, 40000, "A") is None
+
+
+def test_when_the_crowd_has_left_there_is_room(crowded: Switch) -> None:
+    crowded.advance(TIMEOUT + LATER)
+    heartbeat(crowded, 10)
+    assert connect(crowded, 40000) == 10
+
+
+def test_a_job_that_arrives_at_its_site_waits_too(switch: Switch) -> None:
+    """The far client's key differs from client 0's, so its crowd does; the clients here make it."""
+    first, second = slots(FAR_CLIENT, WEB, 5)
+    crowd = crowd_for(first, second)
+    prefer(switch, 10, 1)
+    for client, service, port in crowd:
+        assert connect(switch, port, client=client, service=service) is not None
+    before = switch.read_site(10).headroom
+    ((port, data),) = switch.send(6, arriving(10, 5))
+    header, frame = unpack(data)
+    assert (port, header) == (CPU_PORT, PacketIn(Reason.OVERFLOW, ingress_port=6, site=10, service=WEB.id))
+    assert frame == arriving(10, 5)
+
+    switch.insert("pinned", (WEB.id, number(FAR_CLIENT.address), 5), "pin", 10)
+    ((port, _),) = switch.packet_out(PacketOut(Operation.INJECT, flags=1, port=6), frame)
+    assert port == SITES[10].port
+    assert switch.read_site(10).headroom == before - WEB.energy
+    assert switch.count("events", Event.CHARGED_ON_ARRIVAL) == 1
+    switch.send(6, arriving(10, 5))
+    assert switch.read_site(10).headroom == before - WEB.energy

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Frames that are the controller's: passed on unchanged, from the ports that may send them."""
+
+from __future__ import annotations
+
+import pytest
+from tests.p4src.site_switch import NO_ROLE, SITES, dropped, grasp
+from tests.p4src.switch import Switch, unpack
+
+from grasp.control.wire import CPU_PORT, Drop, PacketIn, Reason
+from grasp.telemetry.protocol import FrameType
+
+BODY = bytes(range(256))
+
+
+@pytest.mark.parametrize(
+    ("kind", "port", "reason"),
+    [
+        *((FrameType.REGISTER, port, Reason.AGENT) for port in (1, 3, NO_ROLE)),
+        *((FrameType.REPORT, port, Reason.AGENT) for port in (1, 3, NO_ROLE)),
+        *((FrameType.DISCOVERY, port, Reason.DISCOVERY) for port in (6, 7, NO_ROLE)),
+    ],
+)
+def test_frames_for_the_controller_arrive_there_unchanged(
+    switch: Switch, kind: FrameType, port: int, reason: Reason
+) -> None:
+    for body in (b"", BODY, BODY * 5):
+        frame = grasp(kind, 10, SITES[10].mac, body)
+        ((out, data),) = switch.send(port, frame)
+        assert out == CPU_PORT
+        assert unpack(data) == (PacketIn(reason, ingress_port=port), frame)
+    assert switch.counts("drops") == {}
+
+
+@pytest.mark.parametrize(
+    ("kind", "port", "reason"),
+    [
+        (FrameType.REGISTER, 6, Drop.SPOOFED),
+        (FrameType.REPORT, 7, Drop.SPOOFED),
+        (FrameType.DISCOVERY, 1, Drop.SPOOFED),
+        (FrameType.DISCOVERY, 3, Drop.SPOOFED),
+        (FrameType.REGISTERED, 3, Drop.MALFORMED),  # the controller's, and it does not come in by a port
+        (FrameType.REPORTED, 6, Drop.MALFORMED),
+        (FrameType.REGISTERED, NO_ROLE, Drop.UNKNOWN_PORT),
+        (0, 3, Drop.MALFORMED),
+        (8, 6, Drop.MALFORMED),
+        (255, 6, Drop.MALFORMED),
+    ],
+)
+def test_other_frames_are_dropped(switch: Switch, kind: int, port: int, reason: Drop) -> None:
+    assert dropped(switch, port, grasp(kind, 10, SITES[10].mac)) == reason
+
+
+@pytest.mark.parametrize("version", [0, 2, 255])
+@pytest.mark.parametrize("kind", FrameType)
+def test_another_version_is_malformed(switch: Switch, kind: FrameType, version: int) -> None:
+    for port in (3, 6, NO_ROLE):
+        assert dropped(switch, port, grasp(kind, 10, SITES[10].mac, version=version)) == Drop.MALFORMED
