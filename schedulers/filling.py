@@ -23,6 +23,8 @@ MWH_LIMIT = 2**46
 
 SITES_LIMIT = 2**15
 
+_BLOCK = 2**14  # sites x hours x cases reckoned at once: what fits into a processor's cache
+
 _LEVEL_LIMIT = 2**62  # keeps sums over the sites and the energy of all jobs of an hour within int64
 
 
@@ -59,11 +61,26 @@ def fill(budget: IntArray, job: IntArray, jobs: ArrayLike) -> IntArray:
     if np.any(count.astype(np.float64) * job > _LEVEL_LIMIT):
         raise UserError("jobs: their energy in one hour exceeds what can be counted")
 
+    sites = budget.shape[-1]
+    hours = np.broadcast_shapes(budget.shape[:-1], job.shape, count.shape)
+    if not hours:
+        return _fill(budget, job, count)
+    budget = np.atleast_2d(budget)
+    job, count = np.broadcast_to(job, hours), np.broadcast_to(count, hours)
+    filled = np.empty((*hours, sites), dtype=np.int64)
+    rows = max(1, _BLOCK * hours[-1] // max(filled.size, 1))
+    for first in range(0, hours[-1], rows):
+        block = slice(first, first + rows)
+        part = budget[..., block, :] if budget.shape[-2] > 1 else budget
+        filled[..., block, :] = _fill(part, job[..., block], count[..., block])
+    return filled
+
+
+def _fill(budget: IntArray, job: IntArray, count: IntArray) -> IntArray:
     # Down to the level, rounded up to whole mWh, every site takes its whole jobs. Fewer jobs than there are
     # sites above the level remain; they go one each to the largest headrooms left.
     sites = budget.shape[-1]
-    demand = np.asarray(count * job)
-    level = _level(_pooled(budget), demand)
+    level = _level(_pooled(budget), np.asarray(count * job))
     step = np.asarray(job)[..., np.newaxis]
     above = budget - level
     counts = np.maximum(above // step, 0)
@@ -73,7 +90,6 @@ def fill(budget: IntArray, job: IntArray, jobs: ArrayLike) -> IntArray:
     # and the lower site is the larger. Sites below the level are smaller than any of these.
     bits = (sites - 1).bit_length()
     key = (np.maximum(above - counts * step, -1) << bits) + np.arange(sites - 1, -1, -1)
-    key = np.ascontiguousarray(key)
     ordered = np.sort(key, axis=-1)
     lowest = np.take_along_axis(ordered, np.minimum(sites - left, sites - 1), axis=-1)
     filled: IntArray = counts + ((key >= lowest) & (left > 0))

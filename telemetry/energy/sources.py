@@ -2,8 +2,8 @@
 """From what the user names to a table of green energy: hours x sites, in Wh, on the UTC hour grid."""
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -39,8 +39,10 @@ class Energy:
     """Green energy of the sites.
 
     `wh` and `quality` (`Quality` bits) have shape (hours, sites); `hours` has shape (hours,), datetime64[h]:
-    the start of each hour in UTC. `sites` are the short names in order. `source` is what the user named,
-    `description` one line about the data for reports and plots.
+    the start of each hour in UTC. `sites` are the short names in order, `positions` their degrees north and
+    east, of shape (sites, 2), not a number where the source does not say. `source` is what the user named,
+    `description` one line about the data for reports and plots. `others` are further parameters by name, of
+    the shape of `wh`.
     """
 
     wh: FloatArray
@@ -49,6 +51,30 @@ class Energy:
     sites: tuple[str, ...]
     source: str
     description: str
+    positions: FloatArray
+    others: Mapping[str, FloatArray] = field(default_factory=dict)
+
+    @property
+    def reports(self) -> dict[str, FloatArray]:
+        """Everything that the sites can report, by parameter: green energy in Wh first."""
+        return {"green_energy": self.wh, **self.others}
+
+    def select(self, sites: Sequence[str]) -> "Energy":
+        """Keep only these sites, in this order; raises UserError for one that is not there or named twice."""
+        for site in sites:
+            if site not in self.sites:
+                raise UserError(f"site {site!r} is not in {self.source}; it has {', '.join(self.sites)}")
+        if len(set(sites)) < len(sites):
+            raise UserError(f"sites {','.join(sites)}: one is named twice")
+        columns = [self.sites.index(site) for site in sites]
+        return replace(
+            self,
+            wh=self.wh[:, columns],
+            quality=self.quality[:, columns],
+            sites=tuple(sites),
+            positions=self.positions[columns],
+            others={name: table[:, columns] for name, table in self.others.items()},
+        )
 
     def day(self, date: str, start_hour: int = 0, hours: int = 24) -> "Energy":
         """Select `hours` hours from an hour of a date (MM-DD) on; both are counted in UTC-5.
@@ -68,7 +94,13 @@ class Energy:
             raise UserError(f"hours {hours}: must be from 1 to {YEAR_HOURS}")
         first = np.datetime64(start, "h") + (start_hour - CLOCK_OFFSET_H)
         rows = (int((first - self.hours[0]).astype(int)) + np.arange(hours)) % YEAR_HOURS
-        return replace(self, wh=self.wh[rows], quality=self.quality[rows], hours=first + np.arange(hours))
+        return replace(
+            self,
+            wh=self.wh[rows],
+            quality=self.quality[rows],
+            hours=first + np.arange(hours),
+            others={name: table[rows] for name, table in self.others.items()},
+        )
 
 
 def parse_energy(
@@ -107,6 +139,7 @@ def parse_energy(
         sites=tuple(place.name for place in stations),
         source=text,
         description=f"{origin}, model {model_name}, alignment {alignment}",
+        positions=np.array([(place.latitude, place.longitude) for place in stations]),
     )
 
 

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A sweep over schedulers, job energies and numbers of jobs, in one process or spread over many.
+
+A sweep is cut into the same tasks wherever it runs, each reckoned alone, so the numbers are the same to the
+last bit.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, TypedDict
+
+import numpy as np
+
+from grasp import UserError
+from grasp.schedulers.base import Setting
+from grasp.schedulers.ratio import green_ratio_limit
+from grasp.schedulers.registry import scheduler
+from grasp.schedulers.simulate import green_ratios
+from grasp.telemetry.energy.places import distances_km
+from grasp.telemetry.energy.sources import Energy, parse_energy
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+LIMIT = "limit"
+"""Takes the place of a scheduler: the most that any could reach."""
+
+TASK_CASES = 16
+DIGITS = 9
+CLUSTER_PATIENCE_S = 10
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where energy comes from; the fields are the arguments of `parse_energy`."""
+
+    text: str
+    model: str = "grasp2018"
+    alignment: str = "utc"
+    seed: int = 0
+    fill: str = "none"
+
+
+@dataclass(frozen=True)
+class Span:
+    """Hours of the year from an hour of a date on, in UTC-5; without a date, the whole year."""
+
+    date: str | None = None
+    start_hour: int = 0
+    hours: int = 24
+
+
+@dataclass(frozen=True)
+class Study:
+    """What is the same for all cases of a sweep."""
+
+    span: Span = Span()
+    sites: tuple[str, ...] = ()  # none: all that the source has
+    divisible: bool = False
+    weights: tuple[tuple[str, float], ...] = ()
+    clients: tuple[tuple[float, float], ...] = ()  # degrees north and east
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Every source with every scheduler, number of jobs an hour, and job energy k in Wh."""
+
+    sources: tuple[Source, ...]
+    schedulers: tuple[str, ...]
+    job_wh: tuple[float, ...]
+    jobs: tuple[int, ...]
+    study: Study = Study()
+
+
+class Row(TypedDict):
+    """One case and its result."""
+
+    energy_source: str
+    scheduler: str
+    k: float
+    jobs_per_hour: int
+    green_ratio: float
+    green_ratio_limit: float
+
+
+@dataclass(frozen=True)
+class Task:
+    """A few cases of one scheduler on one source."""
+
+    source: Source
+    study: Study
+    scheduler: str
+    job_wh: tuple[float, ...]
+    jobs: tuple[int, ...]
+
+
+@lru_cache(maxsize=2)
+def load(source: Source, sites: tuple[str, ...] = ()) -> Energy:
+    """Return a year of energy; tasks of one source come one after another, so few are kept."""
+    # Only files of one's own have stamps without a zone.
+    energy = parse_energy(source.text, source.model, source.alignment, source.seed, source.fill)
+    return energy.select(sites) if sites else energy
+
+
+def cut(year: Energy, span: Span) -> Energy:
+    """Return the hours of the span."""
+    return year if span.date is None else year.day(span.date, span.start_hour, span.hours)
+
+
+def setting(study: Study, energy: Energy) -> Setting:
+    """Return what the rules may have to know about these sites."""
+    known = not np.isnan(energy.positions).any()
+    return Setting(
+        weights=dict(study.weights) or Setting().weights,
+        distance_km=distances_km(study.clients, energy.positions) if study.clients and known else None,
+    )
+
+
+def tasks(sweep: Sweep) -> list[Task]:
+    """Cut a sweep into tasks, in the order of its rows."""
+    cases = [(k, n) for n in sweep.jobs for k in sweep.job_wh]
+    blocks = [tuple(cases[first : first + TASK_CASES]) for first in range(0, len(cases), TASK_CASES)]
+    return [
+        Task(source, sweep.study, name, tuple(k for k, _ in block), tuple(n for _, n in block))
+        for source in sweep.sources
+        for name in sweep.schedulers
+        for block in blocks
+    ]
+
+
+def reckon(task: Task) -> list[Row]:
+    """Return a task's rows."""
+    year = load(task.source, task.study.sites)
+    hours = cut(year, task.study.span)
+    limits = green_ratio_limit(hours.wh, task.job_wh, np.array(task.jobs)[:, np.newaxis])
+    if task.scheduler == LIMIT:
+        ratios = limits
+    else:
+        rule = scheduler(task.scheduler, setting(task.study, year))
+        # The whole year is forecast, since the hour before the first of a span is not in the span.
+        believed = cut(replace(year, wh=rule.forecast(year.reports)), task.study.span)
+        ratios = green_ratios(rule, believed.wh, hours.wh, task.job_wh, task.jobs, task.study.divisible)
+    return [
+        Row(
+            energy_source=year.description,
+            scheduler=task.scheduler,
+            k=k,
+            jobs_per_hour=n,
+            green_ratio=round(float(ratio), DIGITS),
+            green_ratio_limit=round(float(most), DIGITS),
+        )
+        for k, n, ratio, most in zip(task.job_wh, task.jobs, ratios, limits, strict=True)
+    ]
+
+
+def here(work: list[Task]) -> Iterator[list[Row]]:
+    """Reckon one task after another."""
+    return map(reckon, work)
+
+
+def in_processes(work: list[Task], workers: int) -> Iterator[list[Row]]:
+    """Reckon in so many processes of this machine; yields in the tasks' order."""
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    # A forked process would inherit the progress display's thread in an unknown state.
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        try:
+            yield from pool.map(reckon, work)
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def on_cluster(work: list[Task], address: str) -> Iterator[list[Row]]:
+    """Reckon on the Dask cluster whose scheduler is at `address`; yields in the tasks' order.
+
+    The workers need this package, and see the weather files at the same place. Raises UserError when Dask is
+    not installed or nobody answers.
+    """
+    client = _connect(address)
+    try:
+        futures = client.map(reckon, work, pure=False)
+        for future in futures:
+            yield future.result()
+    finally:
+        client.close()  # type: ignore[no-untyped-call]
+
+
+def _connect(address: str) -> "Client":
+    try:
+        from distributed import Client
+    except ImportError:
+        raise UserError("--dask needs the package distributed: pip install 'grasp-p4[dask]'") from None
+    try:
+        return Client(address, timeout=CLUSTER_PATIENCE_S, set_as_default=False)  # type: ignore[no-untyped-call]
+    except (OSError, ValueError, TimeoutError) as error:
+        raise UserError(f"--dask {address}: no Dask scheduler answers there ({error})") from error
