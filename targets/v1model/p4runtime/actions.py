@@ -27,7 +27,7 @@ def decode(action: p4r.Action, index: Index) -> Call:
 
 def encode(call: Call, index: Index) -> p4r.Action | None:
     """The canonical message of a call; None if the P4Info does not show the action."""
-    known = next((one for one in index.actions.values() if one.preamble.name == call.action), None)
+    known = index.actions_by_name.get(call.action)
     if known is None:
         return None
     message = p4r.Action(action_id=known.preamble.id)

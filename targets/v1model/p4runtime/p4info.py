@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Protocol, TypeVar
 
 from finsy.proto import p4i, p4t
+
 from grasp.targets.v1model.program import Program
 
 from . import matches
@@ -51,6 +52,7 @@ class Index:
         self.info.CopyFrom(info)
         self.tables = _by_id(self.info.tables)
         self.actions = _by_id(self.info.actions)
+        self.actions_by_name = {action.preamble.name: action for action in self.info.actions}
         self.profiles = _by_id(self.info.action_profiles)
         self.counters = _by_id(self.info.counters)
         self.direct_counters = _by_id(self.info.direct_counters)

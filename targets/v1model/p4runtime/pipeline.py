@@ -24,6 +24,12 @@ from .forwarding import Forwarding, engine_refusals
 from .ports import Ports
 
 _Set = p4r.SetForwardingPipelineConfigRequest
+_NEED_CONFIG = (
+    _Set.VERIFY,
+    _Set.VERIFY_AND_SAVE,
+    _Set.VERIFY_AND_COMMIT,
+    _Set.RECONCILE_AND_COMMIT,
+)
 _Get = p4r.GetForwardingPipelineConfigRequest
 
 
@@ -47,7 +53,7 @@ class Pipelines:
     ) -> None:
         self.engine, self.ports = engine, ports
         self._compile, self._initial = compile_json, initial
-        self._changing = asyncio.Lock()
+        self.lock = asyncio.Lock()  # held while entities are read or written, or a pipeline takes effect
         self.committed: Pipeline | None = None
         self.saved: Pipeline | None = None
 
@@ -68,15 +74,15 @@ class Pipelines:
 
     async def set(self, action: _Set.Action.ValueType, config: p4r.ForwardingPipelineConfig | None) -> None:
         """Carry out a SetForwardingPipelineConfig request."""
-        async with self._changing:
-            if action == _Set.COMMIT:
+        if action == _Set.COMMIT:
+            async with self.lock:
                 self._commit_saved(config)
-            elif action in (
-                _Set.VERIFY, _Set.VERIFY_AND_SAVE, _Set.VERIFY_AND_COMMIT, _Set.RECONCILE_AND_COMMIT,
-            ):  # fmt: skip
-                await self._verify(action, config)
-            else:
-                raise invalid_argument("the request has no action")
+            return
+        if action not in _NEED_CONFIG or config is None:
+            raise invalid_argument("the request has no action or no config")
+        path = await self._translate(config)
+        async with self.lock:
+            self._apply(action, self._load(config, path))
 
     def _commit_saved(self, config: p4r.ForwardingPipelineConfig | None) -> None:
         if config is not None:
@@ -85,15 +91,30 @@ class Pipelines:
             raise not_found("no config was saved")
         self._commit(self.saved)
 
-    async def _verify(
-        self, action: _Set.Action.ValueType, config: p4r.ForwardingPipelineConfig | None
-    ) -> None:
-        if config is None:
-            raise invalid_argument("the request has no config")
+    async def _translate(self, config: p4r.ForwardingPipelineConfig) -> Path:
+        """The compiled program of a configuration."""
         source = program_json(config.p4_device_config) or self._initial
         if not source:
             raise invalid_argument("the config has no p4_device_config")
-        pipeline = await self._load(config, source)
+        try:
+            return await asyncio.to_thread(self._compile, source)
+        except UserError as error:
+            raise invalid_argument(str(error)) from error
+
+    def _load(self, config: p4r.ForwardingPipelineConfig, path: Path) -> Pipeline:
+        """A pipeline whose program does not run yet."""
+        try:
+            program = self.engine.load(path)
+        except UserError as error:
+            raise invalid_argument(str(error)) from error
+        try:
+            return Pipeline(config, Forwarding(config.p4info, program, self.ports))
+        except P4RuntimeError:
+            program.close()
+            raise
+
+    def _apply(self, action: _Set.Action.ValueType, pipeline: Pipeline) -> None:
+        """Do what the action says with a pipeline that the target can run."""
         if action == _Set.VERIFY:
             pipeline.forwarding.program.close()
         elif action == _Set.VERIFY_AND_SAVE:
@@ -103,19 +124,6 @@ class Pipelines:
             if action == _Set.RECONCILE_AND_COMMIT and self.committed is not None:
                 _carry_over(self.committed.forwarding, pipeline.forwarding)
             self._commit(pipeline)
-
-    async def _load(self, config: p4r.ForwardingPipelineConfig, source: bytes) -> Pipeline:
-        """A pipeline whose program does not run yet."""
-        try:
-            path = await asyncio.to_thread(self._compile, source)
-            program = self.engine.load(path)
-        except UserError as error:
-            raise invalid_argument(str(error)) from error
-        try:
-            return Pipeline(config, Forwarding(config.p4info, program, self.ports))
-        except P4RuntimeError:
-            program.close()
-            raise
 
     def _commit(self, pipeline: Pipeline) -> None:
         """Let the switch run a pipeline; the program that ran before is gone."""

@@ -14,7 +14,7 @@ from finsy.proto import p4r, p4r_grpc
 
 from grasp.targets.v1model.objects import DigestList, IdleTimeout, PacketIn
 
-from .arbitration import Arbitration, Controller
+from .arbitration import Arbitration, Controller, Role
 from .entities import p4_id
 from .errors import (
     DETAILS_KEY,
@@ -80,22 +80,28 @@ class P4RuntimeService(p4r_grpc.P4RuntimeServicer):
         """Apply a batch of updates, each on its own."""
         async with _refusals(context):
             election_id = request.election_id if request.HasField("election_id") else None
-            role = self.arbitration.authorize(request.device_id, request.role, election_id)
-            forwarding = self.pipelines.current
-            if request.atomicity != p4r.WriteRequest.CONTINUE_ON_ERROR:
-                name = p4r.WriteRequest.Atomicity.Name(request.atomicity)
-                raise unimplemented(f"atomicity {name} is not supported")
-            outcomes: list[P4RuntimeError | None] = []
-            for update in request.updates:
-                try:
-                    if not role.access.covers(p4_id(update.entity)):
-                        raise permission_denied(f"role '{role.name}' does not cover this entity")
-                    forwarding.write(update)
-                    outcomes.append(None)
-                except P4RuntimeError as error:
-                    outcomes.append(error)
-            _raise_refused(outcomes)
+            self.arbitration.authorize(request.device_id, request.role, election_id)
+            async with self.pipelines.lock:
+                # Another may be primary by now. From here to the end of the batch nothing comes between.
+                role = self.arbitration.authorize(request.device_id, request.role, election_id)
+                _raise_refused(self._write_batch(role, request))
         return p4r.WriteResponse()
+
+    def _write_batch(self, role: Role, request: p4r.WriteRequest) -> list[P4RuntimeError | None]:
+        """How each update of a batch fared."""
+        forwarding = self.pipelines.current
+        if request.atomicity != p4r.WriteRequest.CONTINUE_ON_ERROR:
+            raise unimplemented("atomic batches are not supported")
+        outcomes: list[P4RuntimeError | None] = []
+        for update in request.updates:
+            try:
+                if not role.access.covers(p4_id(update.entity)):
+                    raise permission_denied(f"role '{role.name}' does not cover this entity")
+                forwarding.write(update)
+                outcomes.append(None)
+            except P4RuntimeError as error:
+                outcomes.append(error)
+        return outcomes
 
     # ---- streams
 
@@ -105,16 +111,20 @@ class P4RuntimeService(p4r_grpc.P4RuntimeServicer):
         """The entities that a batch of requests selects; those of refused requests are missing."""
         async with _refusals(context):
             role = self.arbitration.find_role(request.device_id, request.role)
-            forwarding = self.pipelines.current
             found: list[p4r.Entity] = []
             outcomes: list[P4RuntimeError | None] = []
-            for wanted in request.entities:
-                try:
-                    entities = forwarding.read(wanted)
-                    found.extend(one for one in entities if role.access.covers(p4_id(one)))
-                    outcomes.append(None)
-                except P4RuntimeError as error:
-                    outcomes.append(error)
+            async with self.pipelines.lock:
+                forwarding = self.pipelines.current
+                for wanted in request.entities:
+                    try:
+                        for entity in forwarding.read(wanted):
+                            if role.access.covers(p4_id(entity)):
+                                found.append(entity)
+                            if len(found) % READ_CHUNK == 0:
+                                await asyncio.sleep(0)  # packets go on while registers are read
+                        outcomes.append(None)
+                    except P4RuntimeError as error:
+                        outcomes.append(error)
             for start in range(0, len(found), READ_CHUNK):
                 yield p4r.ReadResponse(entities=found[start : start + READ_CHUNK])
             _raise_refused(outcomes)

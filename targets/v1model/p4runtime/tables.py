@@ -54,10 +54,7 @@ class Table:
         message = p4r.TableEntry(
             table_id=self.info.preamble.id, is_default_action=True, is_const=self._const_default
         )
-        call = self.program.default(self.name)
-        action = None if call is None else actions.encode(call, self.index)
-        if action is not None:
-            message.action.action.CopyFrom(action)
+        self._set_action(message, self.program.default(self.name))
         return message
 
     def _initial(self, entry: Entry) -> p4r.TableEntry:
@@ -68,9 +65,7 @@ class Table:
             priority=entry.priority if self._has_priority else 0,
             is_const=self.info.is_const_table,  # the JSON, and so the engine, cannot tell
         )
-        action = None if not isinstance(entry.target, Call) else actions.encode(entry.target, self.index)
-        if action is not None:
-            message.action.action.CopyFrom(action)
+        self._set_action(message, entry.target)
         return message
 
     # ---- writing
@@ -124,7 +119,7 @@ class Table:
         except Exception:
             self._release(target)
             raise
-        self._rows[place] = _Row(self._canonical(message, self._match(place)), target)
+        self._rows[place] = _Row(self._canonical(message, self._match(place), target), target)
         self.resources.insert(place, message)
 
     def _modify(self, message: p4r.TableEntry) -> None:
@@ -139,7 +134,8 @@ class Table:
             except Exception:
                 self._release(target)
                 raise
-            row.message, row.target = self._canonical(message, self._match(place)), target
+            row.message = self._canonical(message, self._match(place), target)
+            row.target = target
             self._release(old)
         self.resources.modify(place, message)
 
@@ -170,7 +166,7 @@ class Table:
         target = self._target(message.action, default=True)
         assert isinstance(target, Call)  # the table has no profile
         self.program.set_default(self.name, target)
-        self._default = self._canonical(message, [])
+        self._default = self._canonical(message, [], target)
         self._default.is_default_action = True
         self.default_changed = True
 
@@ -199,7 +195,9 @@ class Table:
     def _match(self, place: _Place) -> list[p4r.FieldMatch]:
         return matches.encode(place[0], self._fields)
 
-    def _canonical(self, message: p4r.TableEntry, match: list[p4r.FieldMatch]) -> p4r.TableEntry:
+    def _canonical(
+        self, message: p4r.TableEntry, match: list[p4r.FieldMatch], target: Target
+    ) -> p4r.TableEntry:
         """The message that reads return for what was written."""
         result = p4r.TableEntry(
             table_id=self.info.preamble.id,
@@ -212,8 +210,14 @@ class Table:
         if self.profile is not None:
             result.action.CopyFrom(self.profile.canonical(message.action))
         else:
-            result.action.action.CopyFrom(actions.canonical(message.action.action, self.index))
+            self._set_action(result, target)
         return result
+
+    def _set_action(self, message: p4r.TableEntry, target: Target | None) -> None:
+        """Give a message the action of a direct entry, if the P4Info shows it."""
+        action = actions.encode(target, self.index) if isinstance(target, Call) else None
+        if action is not None:
+            message.action.action.CopyFrom(action)
 
     # ---- reading
 
