@@ -12,6 +12,7 @@ results folder gets report.json, plots, logs and index.html, a page that shows a
 import argparse
 import math
 import re
+import time
 from dataclasses import fields
 from datetime import datetime
 from pathlib import Path
@@ -74,10 +75,11 @@ def run(args: argparse.Namespace) -> int:
 
     settings = Settings(**{field.name: getattr(args, field.name) for field in fields(Settings)})
     check(settings)
+    begun = time.monotonic()
     from grasp.topo.isolation import enter
 
     enter()
-    return _run_inside(settings, args)
+    return _run_inside(settings, args, begun)
 
 
 def check(settings: "Settings") -> None:
@@ -112,7 +114,7 @@ def results_folder(wish: Path | None, settings: "Settings") -> Path:
     return folder
 
 
-def _run_inside(settings: "Settings", args: argparse.Namespace) -> int:
+def _run_inside(settings: "Settings", args: argparse.Namespace, begun: float) -> int:
     import asyncio
     import sys
 
@@ -135,6 +137,7 @@ def _run_inside(settings: "Settings", args: argparse.Namespace) -> int:
         with Progression(settings, day.wh) as progression:
             seen = asyncio.run(measure(settings, topology, switches, day, recording, progression))
             progression.phase("drawing")
+            seen.wall_s = time.monotonic() - begun
             (folder / "jobs.csv").write_text(report.jobs_table(seen.outcomes))
             result = report.build(settings, seen)
             report.write(result, folder / "report.json")

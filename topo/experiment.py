@@ -107,7 +107,6 @@ async def measure(
         },
         drops=dict(counts.get("grasp_drops", {})),
         forecast_ms=hours.forecast_ms,
-        wall_s=time.monotonic() - begun,
     )
 
 

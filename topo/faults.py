@@ -151,6 +151,8 @@ class Faults:
             await liar.tell(heartbeat(0, self._site.mac).hex(), lie.hex())
             await asyncio.sleep(_OBSERVE / _FORGERIES)
         await liar.end()
+        drops = (await asyncio.to_thread(scrape))["grasp_drops"]
+        self.findings.forgeries_refused = drops["spoofed"] + drops["unbound_site"]
         last = max(seen.time for seen in self._seen if seen.kind == "heartbeat")
         syns = [seen.time for seen in self._seen if seen.kind == "syn"]
         self.findings.last_job_after_heartbeat_ms = (max(syns) - last) * 1e3
@@ -247,8 +249,6 @@ class Faults:
                 _, client = self._ordered[outcome.job]
                 findings.failed_elsewhere.append(f"{client.node}, job {outcome.job}: {outcome.error}")
         findings.resets = sum(summary["resets"] for summary in await emulation.server_summaries())
-        drops = (await asyncio.to_thread(scrape))["grasp_drops"]
-        findings.forgeries_refused = drops["spoofed"] + drops["unbound_site"]
         return findings
 
     def _excuses(self, outcome: Outcome) -> bool:

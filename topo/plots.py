@@ -12,7 +12,7 @@ import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import PercentFormatter
+from matplotlib.ticker import LogLocator, NullLocator, PercentFormatter
 from numpy.typing import ArrayLike
 
 from grasp.topo.drawing import draw_network
@@ -146,8 +146,9 @@ def connect_times(connect_us: Sequence[int]) -> Figure:
         axes.plot([value], [share], "o", color=_INK)
         axes.annotate(f"{name}: {value:.2f} ms", (value, share), xytext=(8, -10), textcoords="offset points")
     axes.set_xscale("log")
-    for which in (axes.xaxis.set_major_formatter, axes.xaxis.set_minor_formatter):
-        which("{x:g}")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_locator(NullLocator())
     axes.set_xlabel("SYN to SYN-ACK at the client, ms")
     axes.set_ylabel("share of connections")
     axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))

@@ -56,7 +56,7 @@ class Measurements:
     controller_packets: dict[str, int]
     drops: dict[str, int]
     forecast_ms: Sequence[float]
-    wall_s: float
+    wall_s: float = 0.0
     notes: list[str] = field(default_factory=list)
 
 

@@ -120,7 +120,10 @@ def test_a_run_without_any_served_job_has_no_ratio(seen: Measurements) -> None:
 def test_outcomes_as_csv(seen: Measurements) -> None:
     lines = report.jobs_table(seen.outcomes).splitlines()
     assert lines[0] == "hour,job,sites,connect_us,slowest_us,opened,closed,error"
-    assert lines[-2:] == ["2,147,2 3,947,2000,1.000000,2.000000,", "2,148,,948,2000,1.000000,2.000000,timeout"]
+    assert lines[-2:] == [
+        "2,147,2 3,947,2000,1.000000,2.000000,",
+        "2,148,,948,2000,1.000000,2.000000,timeout",
+    ]
 
 
 class References(HTMLParser):
