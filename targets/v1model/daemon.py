@@ -94,7 +94,5 @@ def _configure_logging(options: Options) -> None:
             handlers.append(logging.FileHandler(options.log_file))
         except OSError as error:
             raise UserError(f"cannot write the log {options.log_file}: {error.strerror}") from None
-    level = _LEVELS[options.log_level or ("trace" if handlers else "warn")]
-    logging.basicConfig(
-        level=level, handlers=handlers or None, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
+    logging.basicConfig(handlers=handlers or None, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.getLogger("grasp").setLevel(_LEVELS[options.log_level or ("trace" if handlers else "warn")])

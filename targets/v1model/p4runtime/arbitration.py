@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 
 from finsy.proto import U128, p4r, rpc_code, rpc_status
 
 from .errors import failed_precondition, invalid_argument, not_found, permission_denied, resource_exhausted
 from .roles import FULL_ACCESS, parse_config
+
+_LOG = logging.getLogger(__name__)
 
 MAX_CONTROLLERS = 64  # streams per role
 MAX_WAITING = 4096  # messages for a controller that does not read; further notifications are dropped
@@ -146,6 +149,8 @@ class Arbitration:
 
     def _notify_all(self, role: Role) -> None:
         """Tell every controller of a role, the primary last: it may act as soon as it knows."""
+        number = None if role.primary is None else role.primary.election_id
+        _LOG.info("role '%s': election id of the primary of %d: %s", role.name, len(role.controllers), number)
         for controller in sorted(role.controllers, key=lambda one: one is role.primary):
             self._notify(role, controller)
 

@@ -8,6 +8,7 @@ it is committed.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,7 @@ from .errors import P4RuntimeError, failed_precondition, invalid_argument, not_f
 from .forwarding import Forwarding, engine_refusals
 from .ports import Ports
 
+_LOG = logging.getLogger(__name__)
 _Set = p4r.SetForwardingPipelineConfigRequest
 _NEED_CONFIG = (
     _Set.VERIFY,
@@ -132,6 +134,7 @@ class Pipelines:
         if pipeline is self.saved:
             self.saved = None
         self._forget_saved()
+        _LOG.info("running %s", pipeline.config.p4info.pkg_info.name or "a controller's pipeline")
 
     def send(self, packet: p4r.PacketOut) -> None:
         """Let a packet enter the running pipeline on the CPU port."""
