@@ -85,10 +85,16 @@ def _ask(config: "Config", args: argparse.Namespace) -> int:
 def _serve(config: "Config", args: argparse.Namespace) -> int:
     import asyncio
 
-    from grasp.control.p4runtime.main import serve
-
     logging.basicConfig(
         level=args.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
-    asyncio.run(serve(config, args.events or config.events))
+    events = args.events or config.events
+    if config.openflow is not None:
+        from grasp.control.openflow.main import serve as serve_openflow
+
+        asyncio.run(serve_openflow(config, config.openflow, events))
+    else:
+        from grasp.control.p4runtime.main import serve
+
+        asyncio.run(serve(config, events))
     return 0

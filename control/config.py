@@ -131,6 +131,7 @@ class Config:
     metrics: str | None = None
     admin: Path | None = None
     events: Path | None = None
+    openflow: str | None = None  # where OpenFlow switches are taken, instead of driving P4Runtime ones
 
 
 def load(path: Path) -> Config:
@@ -166,9 +167,11 @@ def parse(text: str, path: Path) -> Config:
         metrics=controller.text("metrics") if controller.has("metrics") else None,
         admin=controller.path("admin") if controller.has("admin") else None,
         events=controller.path("events") if controller.has("events") else None,
+        openflow=controller.text("openflow") if controller.has("openflow") else None,
     )
-    if config.metrics is not None and not _is_endpoint(config.metrics):
-        controller.fail("metrics", f"{config.metrics!r} is not an address and port, such as 127.0.0.1:9464")
+    for key, endpoint, usual in (("metrics", config.metrics, 9464), ("openflow", config.openflow, 6653)):
+        if endpoint is not None and not _is_endpoint(endpoint):
+            controller.fail(key, f"{endpoint!r} is not an address and port, such as 127.0.0.1:{usual}")
     controller.done()
     top.done()
     check(config)

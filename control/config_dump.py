@@ -20,6 +20,7 @@ def dump(config: Config) -> str:
                 "metrics": config.metrics,
                 "admin": config.admin,
                 "events": config.events,
+                "openflow": config.openflow,
             },
         ),
         *((f"[parameters.{_key(parameter.name)}]", _parameter(parameter)) for parameter in config.parameters),

@@ -108,6 +108,11 @@ class Core:
         self.counters: Counter[str] = Counter()
         self._bind()
 
+    @property
+    def links(self) -> frozenset[Link]:
+        """Every link between switches that is known now."""
+        return self._topology.links
+
     def desired(self, switch: str) -> SwitchState:
         """Return what a switch must contain now."""
         pins = self._overflow.pins(switch)

@@ -70,7 +70,8 @@ class Store:
         try:
             # Its nonces lead to session keys, together with a secret: nobody else needs to read them.
             os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-            self._db = sqlite3.connect(path, isolation_level=None, timeout=0.5)
+            # Threads take turns where a driver has several; who calls the core, holds that driver's lock.
+            self._db = sqlite3.connect(path, isolation_level=None, timeout=0.5, check_same_thread=False)
         except (OSError, sqlite3.Error) as error:
             raise UserError(f"{path}: cannot open the controller's store: {error}") from None
         with self._errors():

@@ -1,0 +1,383 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The GRASP paper's controller (arXiv:1804.09542, algorithms 1 and 2), without a network.
+
+    a switch connects        it gets the table-miss entry; what of its entries is still wanted stays
+    packet of an agent       to the core: discovery of switches, registration, reports, as with P4 switches
+    first packet of a job    the scheduler chooses the site; entries of both directions on every switch of
+                             the path; the packet goes on, rewritten, from the last of them
+    entry removed            the job is over, and its site has one less
+
+What happens goes in; commands for the switches come out, to be carried out in their order. Times are
+microseconds since 1970. The core keeps registrations, forecasts and links, whichever the protocol.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from grasp import UserError
+from grasp.control.config import Config
+from grasp.control.core import Action as CoreAction
+from grasp.control.core import Core, Event, Reconcile, Send
+from grasp.control.desired import PROTOCOLS
+from grasp.control.openflow import packets
+from grasp.control.openflow.connections import (
+    LONGEST_TIMEOUT,
+    Connection,
+    Cookie,
+    Hop,
+    Key,
+    Routes,
+    client_end,
+    flows,
+    idle_timeout,
+    to_server,
+)
+from grasp.control.openflow.flows import Action, Flow, Match, Output, standing_flows
+from grasp.control.openflow.ledger import Ledger, Place
+from grasp.control.state import SwitchState
+from grasp.control.topology import Port
+from grasp.control.wire import Drop, Operation, PacketIn, Reason
+from grasp.schedulers.base import Scheduler
+from grasp.telemetry.protocol import ETHERNET_LENGTH, ETHERTYPE, FrameType
+
+_NUMBERS = 0x7FFF_FFFF
+
+
+@dataclass(frozen=True, slots=True)
+class Add:
+    """Insert an entry, or replace the one with its match; `number` is its connection's, 0 for none."""
+
+    switch: str
+    flow: Flow
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Remove an entry."""
+
+    switch: str
+    flow: Flow
+
+
+@dataclass(frozen=True, slots=True)
+class Transmit:
+    """Let a switch apply actions to a frame, as if it had come in at a port."""
+
+    switch: str
+    in_port: int
+    actions: tuple[Action, ...]
+    frame: bytes
+
+
+Command = Add | Delete | Transmit | Event
+
+
+class Baseline:
+    """Decides about every job. Raises UserError for a service that OpenFlow's timeouts cannot hold.
+
+    `core` must distribute the forecasts as they are; `rule` makes decisions of them here. `jobs` and `drops`
+    count by switch, by site id and by `Drop`.
+    """
+
+    def __init__(self, config: Config, core: Core, rule: Scheduler) -> None:
+        for service in config.services:
+            if idle_timeout(service) > LONGEST_TIMEOUT:
+                raise UserError(
+                    f"{config.source}: services ({service.name}).timeout: OpenFlow's idle timeouts end at"
+                    f" {LONGEST_TIMEOUT} s; give a shorter one"
+                )
+        self.jobs: dict[str, Counter[int]] = {switch.name: Counter() for switch in config.switches}
+        self.drops: dict[str, Counter[Drop]] = {switch.name: Counter() for switch in config.switches}
+        self._core = core
+        self._rule = rule
+        self._gateway = int.from_bytes(config.gateway.mac)
+        self._ledger = Ledger((site.id for site in config.sites), config.timing.expiry)
+        self._sites = {site.id: site for site in config.sites}
+        self._clients = {
+            (client.switch, client.port, int.from_bytes(client.mac), int(client.address)): client
+            for client in config.clients
+        }
+        self._addresses = {int(client.address): client for client in config.clients}
+        self._services = {
+            (PROTOCOLS[service.protocol], int(service.vip), service.port): service
+            for service in config.services
+        }
+        self._servers = {
+            (PROTOCOLS[service.protocol], service.server_port): service for service in config.services
+        }
+        self._connections: dict[Key, Connection] = {}
+        self._numbers: dict[int, Key] = {}
+        self._number = 0
+        self._connected: set[str] = set()
+        self._states: dict[str, SwitchState] = {}
+        self._routes = Routes({}, {})
+
+    @property
+    def connections(self) -> dict[Key, Connection]:
+        """The jobs under way."""
+        return self._connections
+
+    def connected(self, switch: str, found: Iterable[Flow], now: int) -> list[Command]:
+        """Take over a switch that has these entries, perhaps from an earlier controller or connection.
+
+        Jobs that only the switch knows of become known again. Entries of connections stay in any case, until
+        they idle out: a job may be running on them.
+        """
+        found = list(found)
+        self._connected.add(switch)
+        self._read_core(switch)
+        for flow in found:
+            self._adopt(switch, flow)
+        wanted = {flow.key: (flow, number) for flow, number in self._wanted(switch)}
+        present = {flow.key: flow for flow in found}
+        commands: list[Command] = [
+            Add(switch, flow, number) for key, (flow, number) in wanted.items() if present.get(key) != flow
+        ]
+        commands += [
+            Delete(switch, flow)
+            for key, flow in present.items()
+            if key not in wanted and Cookie.unpack(flow.cookie) is None
+        ]
+        return commands + self._perform(self._core.connected(switch, now), now)
+
+    def disconnected(self, switch: str) -> None:
+        """Stop sending to a switch; its entries and the jobs on them go on."""
+        self._connected.discard(switch)
+        self._core.disconnected(switch)
+
+    def tick(self, now: int) -> list[Command]:
+        """Do what is due."""
+        return self._perform(self._core.tick(now), now)
+
+    def drain(self, site: int, drained: bool, now: int) -> list[Command]:
+        """Take a site (by id) out of selection, or put it back."""
+        return self._perform(self._core.drain(site, drained, now), now)
+
+    def packet_in(self, switch: str, port: int, frame: bytes, now: int) -> list[Command]:
+        """Take a packet that a connected switch had no entry for."""
+        if int.from_bytes(frame[12:ETHERNET_LENGTH]) == ETHERTYPE and len(frame) > ETHERNET_LENGTH + 3:
+            return self._grasp_frame(Port(switch, port), frame, now)
+        packet = packets.parse(frame)
+        if packet is None:
+            return self._drop(switch, Drop.ETHERTYPE, "other")
+        service = self._services.get((packet.protocol, packet.destination, packet.destination_port))
+        if service is not None:
+            connection = self._connections.get(Key(service.id, packet.source, packet.source_port))
+            if connection is None:
+                return self._first_packet(switch, port, packet, frame, now)
+        else:
+            connection = self._rewritten(packet)
+        self._core.counters["packets_job"] += 1
+        if connection is None:
+            return self._drop(switch, Drop.NO_CONNECTION)
+        # It overtook the entry that was made for it.
+        for place, flow in flows(connection, self._gateway):
+            if place == switch and _matches(flow.match, port, packet):
+                return [Transmit(switch, port, flow.actions, frame)]
+        return self._drop(switch, Drop.SPOOFED)
+
+    def removed(self, switch: str, flow_match: Match, cookie: int) -> list[Command]:
+        """Take note that a switch removed a connection's first entry: the job is over."""
+        self._core.counters["packets_removed"] += 1
+        end, mark = client_end(flow_match), Cookie.unpack(cookie)
+        service = None if end is None else self._services.get((end[0], *end[3:]))
+        if end is None or mark is None or service is None:
+            return []
+        connection = self._connections.get(Key(service.id, *end[1:3]))
+        # Not the removal of an entry that was replaced, or left behind by a path that is not used any more.
+        if connection is not None and connection.epoch == mark.epoch and connection.hops[0].switch == switch:
+            self._end(connection)
+        return []
+
+    def refused(self, switch: str, number: int) -> list[Command]:
+        """Give up a connection of which a switch did not take an entry, as when its table is full.
+
+        What was installed of it is removed again, and its site has one job less. The client repeats its first
+        packet, which is a new attempt.
+        """
+        key = self._numbers.get(number)
+        if key is None:
+            return []
+        connection = self._connections[key]
+        self._core.counters["connections_refused"] += 1
+        self._end(connection)
+        deletes = [Delete(switch, flow) for switch, flow in flows(connection, self._gateway)]
+        return [command for command in deletes if command.switch in self._connected]
+
+    def _grasp_frame(self, at: Port, frame: bytes, now: int) -> list[Command]:
+        kind, site = frame[ETHERNET_LENGTH + 1], frame[ETHERNET_LENGTH + 2]
+        match kind:
+            case FrameType.HEARTBEAT:
+                self._core.counters["packets_heartbeat"] += 1
+                if not self._ledger.heartbeat(site, Place(*at, int.from_bytes(frame[6:12])), now):
+                    return self._drop(at.switch, Drop.UNBOUND_SITE)
+                return []
+            case FrameType.REGISTER | FrameType.REPORT:
+                reason = Reason.AGENT
+            case FrameType.DISCOVERY:
+                reason = Reason.DISCOVERY
+            case _:
+                return self._drop(at.switch, Drop.SPOOFED, "other")
+        header = PacketIn(reason, ingress_port=at.port)
+        return self._perform(self._core.packet_in(at.switch, header, frame, now), now)
+
+    def _first_packet(
+        self, switch: str, port: int, packet: packets.Segment, frame: bytes, now: int
+    ) -> list[Command]:
+        """Algorithm 2, and what follows from it."""
+        self._core.counters["packets_job"] += 1
+        client = self._clients.get((switch, port, packet.mac, packet.source))
+        if client is None:
+            return self._drop(switch, Drop.SPOOFED)
+        if not packet.opens:
+            return self._drop(switch, Drop.NO_CONNECTION)
+        chosen = self._ledger.choose(self._rule, now)
+        if chosen is None:
+            return self._drop(switch, Drop.NO_SITE)
+        service = self._services[packet.protocol, packet.destination, packet.destination_port]
+        self._number = self._number % _NUMBERS + 1
+        connection = Connection(self._number, client, packet.source_port, service, self._sites[chosen], 0)
+        connection.hops = self._routes.path(connection)
+        if not connection.hops:
+            return self._drop(switch, Drop.NO_ROUTE)
+        connection.epoch = self._ledger.charge(chosen, service.energy)
+        self._begin(connection)
+        self.jobs[switch][chosen] += 1
+        last = connection.hops[-1]
+        # From the last switch: its entries are in place then, and those of the others on their way before.
+        send = Transmit(
+            last.switch, last.near, (*to_server(connection, self._gateway), Output(last.far)), frame
+        )
+        return [*self._additions(connection), send]
+
+    def _rewritten(self, packet: packets.Segment) -> Connection | None:
+        """Return the connection of a packet between a switch and a site, whichever way it goes."""
+        there = self._servers.get((packet.protocol, packet.destination_port))
+        if there is not None:
+            connection = self._connections.get(Key(there.id, packet.source, packet.source_port))
+            if connection is not None:
+                return connection
+        back = self._servers.get((packet.protocol, packet.source_port))
+        if back is None:
+            return None
+        return self._connections.get(Key(back.id, packet.destination, packet.destination_port))
+
+    def _perform(self, actions: Iterable[CoreAction], now: int) -> list[Command]:
+        """Turn what the core wants into commands; the ledger answers what switches would be asked."""
+        commands: list[Command] = []
+        waiting = list(actions)
+        while waiting:
+            match waiting.pop(0):
+                case Send(switch, packet, payload) if packet.operation is Operation.TRANSMIT:
+                    commands.append(Transmit(switch, 0, (Output(packet.port),), payload))
+                case Send(switch, packet):
+                    answer = self._ledger.operate(switch, packet, now)
+                    waiting += self._core.packet_in(switch, answer, b"", now)
+                case Reconcile(switch):
+                    commands += self._reconcile(switch)
+                case Event() as event:
+                    commands.append(event)
+        return [c for c in commands if isinstance(c, Event) or c.switch in self._connected]
+
+    def _reconcile(self, switch: str) -> list[Command]:
+        """Take over what the core says of a switch, and lead connections around what has changed."""
+        before = {flow.key: flow for flow in standing_flows(self._states[switch])}
+        self._read_core(switch)
+        commands: list[Command] = [
+            Add(switch, flow)
+            for flow in standing_flows(self._states[switch])
+            if before.pop(flow.key, None) != flow
+        ]
+        commands += [Delete(switch, flow) for flow in before.values()]
+        for connection in self._connections.values():
+            commands += self._lead(connection)
+        written = sum(not isinstance(command, Event) for command in commands)
+        return [*commands, Event("reconciled", {"switch": switch, "written": written})]
+
+    def _read_core(self, switch: str) -> None:
+        """Renew what is derived from the core's state: sites' places, routes."""
+        state = self._core.desired(switch)
+        self._states[switch] = state
+        places = {
+            entry.match[0]: Place(switch, *entry.params)
+            for entry in state.entries.values()
+            if entry.table == "local_sites"
+        }
+        self._ledger.attach(
+            switch, {int(site): place for site, place in places.items() if isinstance(site, int)}
+        )
+        peers = {end: other for link in self._core.links for end, other in (link, reversed(link))}
+        self._routes = Routes(self._states, peers)
+
+    def _lead(self, connection: Connection) -> list[Command]:
+        """Move a connection to the path that it should have now; it stays where it is if there is none."""
+        path = self._routes.path(connection)
+        if not path or path == connection.hops:
+            return []
+        before = {(switch, flow.key): flow for switch, flow in flows(connection, self._gateway)}
+        connection.hops = path
+        additions = [
+            addition
+            for addition in self._additions(connection)
+            if before.pop((addition.switch, addition.flow.key), None) != addition.flow
+        ]
+        return [*additions, *(Delete(switch, flow) for (switch, _), flow in before.items())]
+
+    def _adopt(self, switch: str, flow: Flow) -> None:
+        """Know a job again by its first entry."""
+        end, mark = client_end(flow.match), Cookie.unpack(flow.cookie)
+        if end is None or mark is None or not flow.notify:
+            return
+        service, site = self._services.get((end[0], *end[3:])), self._sites.get(mark.site)
+        client = self._addresses.get(end[1])
+        if service is None or service.id != mark.service or site is None or client is None:
+            return
+        if Key(service.id, *end[1:3]) in self._connections or client.switch != switch:
+            return
+        self._number = self._number % _NUMBERS + 1
+        connection = Connection(self._number, client, end[2], service, site, mark.epoch)
+        # The first hop is on the entry; the rest follows when the links are known.
+        ports = [action.port for action in flow.actions if isinstance(action, Output)]
+        connection.hops = self._routes.path(connection) or (Hop(switch, client.port, ports[0]),)
+        self._begin(connection)
+
+    def _wanted(self, switch: str) -> Iterable[tuple[Flow, int]]:
+        """All that a switch should have, each entry with the number of its connection."""
+        yield from ((flow, 0) for flow in standing_flows(self._states[switch]))
+        for connection in self._connections.values():
+            for place, flow in flows(connection, self._gateway):
+                if place == switch:
+                    yield flow, connection.number
+
+    def _additions(self, connection: Connection) -> list[Add]:
+        return [
+            Add(switch, flow, connection.number)
+            for switch, flow in flows(connection, self._gateway)
+            if switch in self._connected
+        ]
+
+    def _begin(self, connection: Connection) -> None:
+        self._connections[connection.key] = connection
+        self._numbers[connection.number] = connection.key
+
+    def _end(self, connection: Connection) -> None:
+        del self._connections[connection.key], self._numbers[connection.number]
+        self._ledger.release(connection.site.id, connection.service.energy, connection.epoch)
+
+    def _drop(self, switch: str, reason: Drop, kind: str | None = None) -> list[Command]:
+        self.drops[switch][reason] += 1
+        if kind is not None:
+            self._core.counters[f"packets_{kind}"] += 1
+        return []
+
+
+def _matches(wanted: Match, port: int, packet: packets.Segment) -> bool:
+    """Whether a connection's entry matches a packet of its protocol that came in at a port."""
+    fields = dict(wanted)
+    return (fields["in_port"], fields["ipv4_src"], fields["ipv4_dst"]) == (
+        port,
+        packet.source,
+        packet.destination,
+    )

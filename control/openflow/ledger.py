@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the sites have, what of it was spent, and who is alive: in the controller, for it is what decides.
+
+In the P4 system the sites' switches keep these books; here the ledger takes their part. It executes the
+core's operations and answers them as a switch would, so that the core need not know the difference.
+
+The paper's n of a site, the jobs under way, is `spent` over the energy of a job: it goes up with each
+decision and down when the job's entry is removed. An epoch begins with a new forecast and nothing spent.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from grasp.control.wire import CPU_PORT, DRAINED, Operation, PacketIn, PacketOut, Reason, SiteFlag, Status
+from grasp.schedulers.base import Scheduler
+
+
+class Place(NamedTuple):
+    """Where a site is attached; `mac` as an integer."""
+
+    switch: str
+    port: int
+    mac: int
+
+
+@dataclass(slots=True)
+class _Site:
+    place: Place | None = None
+    epoch: int | None = None  # none as long as there was no forecast
+    forecast: int = 0  # mWh
+    spent: int = 0  # mWh
+    drained: bool = False
+    heard: int | None = None  # microseconds
+
+
+class Ledger:
+    """The books of all sites, by id; a site that is silent for `expiry` microseconds gets no job."""
+
+    def __init__(self, sites: Iterable[int], expiry: int) -> None:
+        self._sites = {site: _Site() for site in sorted(sites)}
+        self._expiry = expiry
+
+    def place(self, site: int) -> Place | None:
+        """Return where a site is attached, if it is known."""
+        return self._sites[site].place
+
+    def attach(self, switch: str, places: Mapping[int, Place]) -> None:
+        """Tell which sites are attached to a switch, and where."""
+        for number, site in self._sites.items():
+            if number in places:
+                site.place = places[number]
+            elif site.place is not None and site.place.switch == switch:
+                site.place = None
+
+    def heartbeat(self, number: int, place: Place, now: int) -> bool:
+        """Note a sign of life; False if it does not come from where the site is attached."""
+        site = self._sites.get(number)
+        if site is None or site.place != place:
+            return False
+        site.heard = now
+        return True
+
+    def choose(self, rule: Scheduler, now: int) -> int | None:
+        """Return the site that gets the next job, by the rule, or None when no site is ready."""
+        sites = self._sites.values()
+        index = rule.choose(
+            np.array([site.forecast for site in sites]) / 1000,
+            np.array([site.spent for site in sites]) / 1000,
+            np.array([self._is_ready(site, now) for site in sites]),
+        )
+        return None if index is None else list(self._sites)[index]
+
+    def charge(self, number: int, energy: int) -> int:
+        """Enter a job of so many mWh; return the epoch that it is charged to."""
+        site = self._sites[number]
+        assert site.epoch is not None  # it was chosen, so there is a forecast
+        site.spent += energy
+        return site.epoch
+
+    def release(self, number: int, energy: int, epoch: int) -> None:
+        """Take a job off that was charged to an epoch, if that still lasts."""
+        site = self._sites.get(number)
+        if site is not None and site.epoch == epoch:
+            # After a restart, the last jobs before it may be missing from what was spent.
+            site.spent = max(site.spent - energy, 0)
+
+    def operate(self, switch: str, packet: PacketOut, now: int) -> PacketIn:
+        """Execute an operation of the core on a site of a switch, and return the answer."""
+        site = self._sites[packet.site]
+        is_here = site.place is not None and site.place.switch == switch
+        status = Status.OK
+        if packet.operation is not Operation.READ_SITE and not is_here:
+            status = Status.NOT_HERE
+        elif packet.operation is Operation.SET_FORECAST:
+            status = _set_forecast(site, packet)
+        elif packet.operation is Operation.SET_DRAIN:
+            site.drained = bool(packet.flags & DRAINED)
+        flags = SiteFlag(0)
+        for flag, holds in (
+            (SiteFlag.KNOWN | SiteFlag.AUTHORITATIVE, site.epoch is not None),
+            (SiteFlag.DRAINED, site.drained),
+            (SiteFlag.ALIVE, self._is_alive(site, now)),
+            (SiteFlag.LOCAL, is_here),
+        ):
+            flags |= flag if holds else SiteFlag(0)
+        return PacketIn(
+            Reason.ANSWER,
+            status,
+            ingress_port=CPU_PORT,
+            site=packet.site,
+            flags=flags,
+            sequence=packet.sequence,
+            epoch=site.epoch or 0,
+            budget=site.forecast,
+            headroom=site.forecast - site.spent,
+        )
+
+    def _is_ready(self, site: _Site, now: int) -> bool:
+        return site.epoch is not None and not site.drained and self._is_alive(site, now)
+
+    def _is_alive(self, site: _Site, now: int) -> bool:
+        return site.place is not None and site.heard is not None and now - site.heard <= self._expiry
+
+
+def _set_forecast(site: _Site, packet: PacketOut) -> Status:
+    if site.epoch is not None and packet.epoch < site.epoch:
+        return Status.STALE
+    if packet.epoch != site.epoch:
+        site.spent = packet.spent
+    site.epoch, site.forecast = packet.epoch, packet.budget
+    return Status.OK

@@ -1,0 +1,300 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A network of modelled OpenFlow switches around the baseline: no sockets, and time that the test gives.
+
+Every command passes through os-ken's encoder and decoder, as on a wire, before a switch takes it. A switch is
+a list of entries and what the OpenFlow 1.3 specification says about them; packets are scapy's.
+"""
+
+import struct
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from os_ken.ofproto import ofproto_parser, ofproto_protocol
+from os_ken.ofproto import ofproto_v1_3 as ofp
+from os_ken.ofproto import ofproto_v1_3_parser as parser
+from sample import NOW, PLACES, RING, SECOND, Agent, Random, example
+from scapy.layers.inet import IP, TCP, UDP
+from scapy.layers.l2 import ARP, Ether
+from scapy.packet import Packet
+
+from grasp.control.config import Config
+from grasp.control.core import Core, Event
+from grasp.control.openflow.baseline import Add, Baseline, Command
+from grasp.control.openflow.flows import Flow
+from grasp.control.openflow.messages import from_match, from_stats, is_over, is_refusal, to_message
+from grasp.control.store import Store
+from grasp.control.topology import Port
+from grasp.schedulers.green import Green
+from grasp.schedulers.registry import scheduler
+from grasp.telemetry.protocol import Frame, heartbeat
+
+CABLES = {end: other for link in RING for end, other in (link, link[::-1])}
+NAMES = ("new-york", "florida", "california")
+
+# Where a field of OpenFlow is in a packet of scapy.
+_FIELDS = {
+    "eth_src": (Ether, "src"), "eth_dst": (Ether, "dst"), "eth_type": (Ether, "type"),
+    "ipv4_src": (IP, "src"), "ipv4_dst": (IP, "dst"), "ip_proto": (IP, "proto"),
+    "tcp_src": (TCP, "sport"), "tcp_dst": (TCP, "dport"),
+    "udp_src": (UDP, "sport"), "udp_dst": (UDP, "dport"),
+    "arp_op": (ARP, "op"), "arp_spa": (ARP, "psrc"), "arp_tpa": (ARP, "pdst"),
+    "arp_sha": (ARP, "hwsrc"), "arp_tha": (ARP, "hwdst"),
+}  # fmt: skip
+
+
+@dataclass
+class PacketOut:
+    """A packet-out, which os-ken can only send (OpenFlow 1.3.5, 7.3.7)."""
+
+    in_port: int
+    actions: list
+    data: bytes
+
+    @classmethod
+    def decode(cls, raw: bytes) -> "PacketOut":
+        buffer, in_port, length = struct.unpack_from("!IIH6x", raw, 8)
+        assert buffer == ofp.OFP_NO_BUFFER
+        actions, offset = [], 24
+        while offset < 24 + length:
+            actions.append(parser.OFPAction.parser(raw, offset))
+            offset += actions[-1].len
+        return cls(in_port, actions, raw[offset:])
+
+
+def over_the_wire(message):
+    """Encode a message and return what the other end decodes."""
+    message.serialize()
+    raw = bytes(message.buf)
+    version, kind, length, xid = ofproto_parser.header(raw)
+    assert length == len(raw)
+    if kind == ofp.OFPT_PACKET_OUT:
+        return PacketOut.decode(raw)
+    return ofproto_parser.msg(_protocol(), version, kind, length, xid, raw)
+
+
+def _protocol():
+    protocol = ofproto_protocol.ProtocolDesc()
+    protocol.set_version(ofp.OFP_VERSION)
+    return protocol
+
+
+@dataclass
+class Entry:
+    message: parser.OFPFlowMod
+    used: int
+
+    @property
+    def key(self):
+        return self.message.priority, str(sorted(self.message.match.items()))
+
+    def matches(self, port: int, packet: Packet) -> bool:
+        for name, value in self.message.match.items():
+            if name == "in_port":
+                if value != port:
+                    return False
+                continue
+            layer, attribute = _FIELDS[name]
+            if layer not in packet or getattr(packet[layer], attribute) != value:
+                return False
+        return True
+
+
+@dataclass
+class FakeSwitch:
+    """The flow table of one switch; `capacity` is how many entries it takes."""
+
+    capacity: int = 10**6
+    entries: list[Entry] = field(default_factory=list)
+
+    def take(self, message, now: int) -> bool:
+        """Execute a flow modification; False if the table is full."""
+        fresh = Entry(message, now)
+        same = [entry for entry in self.entries if entry.key == fresh.key]
+        if message.command == ofp.OFPFC_DELETE_STRICT:
+            for entry in same:
+                self.entries.remove(entry)
+            return True
+        assert message.command == ofp.OFPFC_ADD
+        if not same and len(self.entries) >= self.capacity:
+            return False
+        for entry in same:
+            self.entries.remove(entry)
+        self.entries.append(fresh)
+        return True
+
+    def find(self, port: int, packet: Packet) -> Entry | None:
+        matching = [entry for entry in self.entries if entry.matches(port, packet)]
+        return max(matching, key=lambda entry: entry.message.priority, default=None)
+
+    def expire(self, now: int) -> list[Entry]:
+        """Remove the entries that were idle for their timeout, and return them."""
+        over = [
+            entry
+            for entry in self.entries
+            if entry.message.idle_timeout and now - entry.used >= entry.message.idle_timeout * SECOND
+        ]
+        for entry in over:
+            self.entries.remove(entry)
+        return over
+
+    def listed(self) -> list[Flow]:
+        """What the controller is told of the entries."""
+        return from_stats(entry.message for entry in self.entries)
+
+    def connection_entries(self) -> list[Flow]:
+        return [flow for flow in self.listed() if flow.cookie]
+
+
+@dataclass
+class Network:
+    """The example's ring with its switches, hosts as what arrives at them, and a controller."""
+
+    config: Config
+    store: Store
+    switches: dict[str, FakeSwitch] = field(default_factory=lambda: {name: FakeSwitch() for name in NAMES})
+    arrived: dict[Port, list[Packet]] = field(default_factory=dict)
+    events: list[Event] = field(default_factory=list)
+    connected: set[str] = field(default_factory=set)
+    cables: dict[Port, Port] = field(default_factory=lambda: dict(CABLES))
+    agents: dict[int, Agent] = field(default_factory=dict)
+    handed_over: Counter[str] = field(default_factory=Counter)
+    now: int = NOW
+
+    def __post_init__(self) -> None:
+        self.start_controller()
+
+    def start_controller(self) -> None:
+        """Start a controller, or another one after the first was killed."""
+        self.connected.clear()
+        self.core = Core(self.config, Green(), self.store, self.now, Random())
+        self.baseline = Baseline(self.config, self.core, scheduler(self.config.scheduler))
+
+    def connect(self, *names: str) -> None:
+        for name in names or NAMES:
+            self.connected.add(name)
+            self.perform(self.baseline.connected(name, self.switches[name].listed(), self.now))
+
+    def disconnect(self, name: str) -> None:
+        self.connected.discard(name)
+        self.baseline.disconnected(name)
+
+    def perform(self, commands: Iterable[Command]) -> None:
+        refused: list[tuple[str, int]] = []
+        for command in commands:
+            if isinstance(command, Event):
+                self.events.append(command)
+                continue
+            assert command.switch in self.connected, "nothing is asked of a switch that is away"
+            message = over_the_wire(to_message(_protocol(), command))
+            if isinstance(message, PacketOut):
+                packet = Ether(message.data)
+                self.execute(command.switch, message.in_port, packet, message.actions)
+            elif not self.switches[command.switch].take(message, self.now):
+                assert isinstance(command, Add)
+                refused.append((command.switch, message.xid))
+        # All that the controller had to say is on its way before it hears of an error.
+        for switch, number in refused:
+            assert is_refusal(ofp.OFPET_FLOW_MOD_FAILED)
+            self.perform(self.baseline.refused(switch, number))
+
+    def receive(self, at: Port, packet: Packet) -> None:
+        """Let a frame come in at a port."""
+        # Another instance, whose lengths and checksums are what is on the wire.
+        packet = Ether(bytes(packet))
+        entry = self.switches[at.switch].find(at.port, packet)
+        if entry is None:
+            return  # fail_mode secure: without a table-miss entry nothing goes anywhere
+        entry.used = self.now
+        (instruction,) = entry.message.instructions
+        self.execute(at.switch, at.port, packet, instruction.actions)
+
+    def execute(self, switch: str, port: int, packet: Packet, actions) -> None:
+        packet = packet.copy()
+        for action in actions:
+            if isinstance(action, parser.OFPActionSetField):
+                layer, attribute = _FIELDS[action.key]
+                setattr(packet[layer], attribute, action.value)
+                for changed in (IP, TCP, UDP):
+                    if changed in packet:
+                        packet[changed].chksum = None
+            elif isinstance(action, parser.NXActionRegMove):
+                (source, name), (layer, attribute) = _FIELDS[action.src_field], _FIELDS[action.dst_field]
+                setattr(packet[layer], attribute, getattr(packet[source], name))
+            else:
+                self.output(switch, port, action.port, packet)
+
+    def output(self, switch: str, in_port: int, port: int, packet: Packet) -> None:
+        if port == ofp.OFPP_CONTROLLER:
+            self.handed_over[switch] += 1
+            if switch in self.connected:
+                self.perform(self.baseline.packet_in(switch, in_port, bytes(packet), self.now))
+            return
+        if port == in_port:
+            return  # only OFPP_IN_PORT goes back
+        at = Port(switch, in_port if port == ofp.OFPP_IN_PORT else port)
+        if at in self.cables:
+            self.receive(self.cables[at], packet)
+        else:
+            self.arrived.setdefault(at, []).append(Ether(bytes(packet)))
+
+    def wait(self, time: int) -> None:
+        """Let time pass: sites' heartbeats, the controller's clock, entries' timeouts."""
+        end, step = self.now + time, self.config.timing.probe
+        while self.now < end:
+            self.now = min(self.now + step, end)
+            self.beat()
+            if self.connected:
+                self.perform(self.baseline.tick(self.now))
+            for name, switch in self.switches.items():
+                for entry in switch.expire(self.now):
+                    if entry.message.flags & ofp.OFPFF_SEND_FLOW_REM and name in self.connected:
+                        assert is_over(ofp.OFPRR_IDLE_TIMEOUT)
+                        self.perform(
+                            self.baseline.removed(name, from_match(entry.message.match), entry.message.cookie)
+                        )
+
+    def beat(self) -> None:
+        """Let every site's agent send a heartbeat."""
+        for number, agent in self.agents.items():
+            self.receive(PLACES[number], Ether(heartbeat(agent.site.mac, number)))
+
+    def register(self, *numbers: int, **energy: float) -> None:
+        """Register sites and report their energy (`site0=...`, in Wh)."""
+        for number in numbers:
+            agent = self.agents[number] = Agent.of(number)
+            before = len(self.arrived.get(PLACES[number], ()))
+            self.receive(PLACES[number], Ether(agent.register(self.now).to_bytes()))
+            agent.registered(self._answer(number, before))
+            self.report(number, energy.get(f"site{number}", 1000.0))
+        self.beat()
+
+    def report(self, number: int, energy: float) -> None:
+        agent = self.agents[number]
+        before = len(self.arrived[PLACES[number]])
+        epoch = self.config.epochs.epoch(self.now)
+        frame = agent.report(self.now, epoch=epoch, green_energy=energy)
+        self.receive(PLACES[number], Ether(frame.to_bytes()))
+        assert agent.reported(self._answer(number, before)).status == 0
+
+    def _answer(self, number: int, before: int):
+        (packet,) = self.arrived[PLACES[number]][before:]
+        return Frame.from_bytes(bytes(packet))
+
+    def named(self, name: str) -> list[dict[str, object]]:
+        return [event.fields for event in self.events if event.name == name]
+
+    def spent(self) -> list[int]:
+        """What each site's jobs of this epoch took, in mWh, as the switches' part of the core sees it."""
+        status = self.core.status(self.now)["sites"]
+        return [round(1000 * (site["budget_wh"] - site["headroom_wh"])) for site in status]
+
+
+def network(folder, *replacements: tuple[str, str]) -> Network:
+    """Return the example's network: switches connected, sites registered, links found; timeouts of 20 s."""
+    shorter = ("timeout = 300.0", "timeout = 20.0")
+    built = Network(example(shorter, *replacements), Store(folder / "store.sqlite"))
+    built.connect()
+    built.register(0, 1, 2)
+    assert len(built.core.links) == 3
+    return built
