@@ -239,11 +239,11 @@ def _entry(table: str, key: Key, action: str | None = None, args: Sequence[int] 
     table_info = next(t for t in p4info().tables if t.preamble.alias == table)
     entry.table_id = table_info.preamble.id
     for field, value in zip(table_info.match_fields, key, strict=False):  # a default entry has no key
-        match = entry.match.add(field_id=field.id)
-        if isinstance(value, tuple):
-            match.lpm.value, match.lpm.prefix_len = _bytes(value[0]), value[1]
-        else:
-            match.exact.value = _bytes(value)
+        if not isinstance(value, tuple):
+            entry.match.add(field_id=field.id).exact.value = _bytes(value)
+        elif value[1]:  # P4Runtime leaves out what matches everything
+            lpm = entry.match.add(field_id=field.id).lpm
+            lpm.value, lpm.prefix_len = _bytes(value[0]), value[1]
     if action is not None:
         action_info = next(a for a in p4info().actions if a.preamble.alias == action)
         entry.action.action.action_id = action_info.preamble.id
