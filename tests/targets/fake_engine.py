@@ -136,8 +136,8 @@ class FakeProgram:
             one.name: TableInfo(
                 one.name,
                 one.id,
-                Match.TERNARY,
-                (FieldInfo("value", Match.TERNARY, one.width, 0, 0),),
+                Match.EXACT,
+                (FieldInfo("1", Match.EXACT, one.width, 0, 0),),
                 1,
                 one.size,
                 (),

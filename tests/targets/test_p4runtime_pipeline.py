@@ -214,8 +214,26 @@ def strange_match(info):
     info.tables[0].match_fields[1].other_match_type = "fuzzy"
 
 
+def ternary_value_set(info):
+    info.value_sets[0].match[0].match_type = p4i.MatchField.TERNARY
+
+
+def wider_value_set(info):
+    info.value_sets[0].match.add(id=2, bitwidth=8, match_type=p4i.MatchField.EXACT)
+
+
 @pytest.mark.parametrize(
-    "spoil", [without_name, without_key, string_type, same_id, absent_action, strange_match]
+    "spoil",
+    [
+        without_name,
+        without_key,
+        string_type,
+        same_id,
+        absent_action,
+        strange_match,
+        ternary_value_set,
+        wider_value_set,
+    ],
 )
 async def test_p4info_has_to_describe_the_program(client, engine, spoil):
     info = p4i.P4Info()

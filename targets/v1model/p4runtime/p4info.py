@@ -94,7 +94,13 @@ class Index:
             for param, width in zip(action.params, widths, strict=True):
                 self._set_width(param, width, action)
         for value_set in self.value_sets.values():
+            if len(value_set.match) != len(program.value_sets[value_set.preamble.name].fields):
+                raise _mismatch("value set", value_set)
             for field in value_set.match:
+                if matches.kind(field) != "exact":
+                    raise invalid_argument(
+                        f"value set {value_set.preamble.name}: only exact match is supported"
+                    )
                 self._set_width(field, field.bitwidth, value_set)
         for header in self.info.controller_packet_metadata:
             for metadata in header.metadata:
