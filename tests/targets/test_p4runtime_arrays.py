@@ -101,6 +101,7 @@ async def test_signed_registers_are_twos_complement(client, engine, sent, stored
         (rpc_code.OUT_OF_RANGE, meter(8)),
         (rpc_code.INVALID_ARGUMENT, meter(1, config=p4r.MeterConfig(cir=-1))),
         (rpc_code.INVALID_ARGUMENT, meter(1, config=p4r.MeterConfig(eburst=1))),
+        (rpc_code.INVALID_ARGUMENT, meter(1, config=p4r.MeterConfig(cir=2, pir=1))),
         (rpc_code.UNIMPLEMENTED, meter(1, counter_data=p4r.MeterCounterData())),
         (rpc_code.INVALID_ARGUMENT, cell("cells", -1, b"\1")),
         (rpc_code.OUT_OF_RANGE, cell("cells", 16, b"\1")),

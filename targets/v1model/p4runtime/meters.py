@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from finsy.proto import p4i, p4r
-from grasp.targets.v1model.program import Program
 
 from grasp.targets.v1model.objects import Rates
+from grasp.targets.v1model.program import Program
 
 from .entities import modify_only
 from .errors import invalid_argument, unimplemented
@@ -22,6 +22,8 @@ def decode(config: p4r.MeterConfig, spec: p4i.MeterSpec, what: str) -> Rates | N
         return None
     if min(values) < 0:
         raise invalid_argument(f"{what}: rates and bursts cannot be negative")
+    if config.cir > config.pir:
+        raise invalid_argument(f"{what}: the committed rate {config.cir} is above the peak rate {config.pir}")
     if config.eburst:
         raise invalid_argument(f"{what}: eburst is for single-rate three-colour meters, which v1model lacks")
     if spec.type != p4i.MeterSpec.TWO_RATE_THREE_COLOR and (config.cir, config.cburst) != (

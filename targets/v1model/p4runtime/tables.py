@@ -120,24 +120,29 @@ class Table:
             self._release(target)
             raise
         self._rows[place] = _Row(self._canonical(message, self._match(place), target), target)
-        self.resources.insert(place, message)
+        try:
+            self.resources.insert(place, message)
+        except Exception:
+            self._delete(message)
+            raise
 
     def _modify(self, message: p4r.TableEntry) -> None:
         place = self.place(message)
         row = self._row(place)
-        if message.HasField("action"):
-            self._check_mutable(self.info.is_const_table or row.message.is_const)
-            target, old = self._target(message.action, default=False), row.target
-            try:
-                timeout = _microseconds(message.idle_timeout_ns)
-                self.program.modify(self.name, place[0], target, place[1], timeout)
-            except Exception:
-                self._release(target)
-                raise
-            row.message = self._canonical(message, self._match(place), target)
-            row.target = target
-            self._release(old)
-        self.resources.modify(place, message)
+        if not message.HasField("action"):
+            self.resources.modify(place, message)
+            return
+        self._check_mutable(self.info.is_const_table or row.message.is_const)
+        target, old = self._target(message.action, default=False), row.target
+        try:
+            self.resources.modify(place, message)
+            timeout = _microseconds(message.idle_timeout_ns)
+            self.program.modify(self.name, place[0], target, place[1], timeout)
+        except Exception:
+            self._release(target)
+            raise
+        row.message, row.target = self._canonical(message, self._match(place), target), target
+        self._release(old)
 
     def _delete(self, message: p4r.TableEntry) -> None:
         place = self.place(message)
