@@ -13,7 +13,7 @@ import argparse
 import math
 import re
 import time
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,6 +31,12 @@ _HIDDEN = (Path("/run"), Path("/proc"), Path("/sys"))  # a run sees its own ther
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     what = parser.add_argument_group("what runs")
+    what.add_argument(
+        "--control",
+        choices=("p4", "openflow"),
+        default="p4",
+        help="who decides about a job: the switches, or an OpenFlow controller (default: p4)",
+    )
     what.add_argument("--target", choices=("v1model", "bmv2"), default="v1model", help="(default: v1model)")
     what.add_argument(
         "--scheduler", choices=("green", "round-robin"), default="green", help="(default: green)"
@@ -75,6 +81,8 @@ def run(args: argparse.Namespace) -> int:
 
     settings = Settings(**{field.name: getattr(args, field.name) for field in fields(Settings)})
     check(settings)
+    if settings.control == "openflow":
+        settings = replace(settings, target="openvswitch")
     begun = time.monotonic()
     from grasp.topo.isolation import enter
 
@@ -118,11 +126,11 @@ def _run_inside(settings: "Settings", args: argparse.Namespace, begun: float) ->
     import asyncio
     import sys
 
-    from grasp.targets.interface import find
     from grasp.telemetry.energy.sources import parse_energy
     from grasp.topo import page, plots, report
     from grasp.topo.emulation import Recording
     from grasp.topo.experiment import measure
+    from grasp.topo.planes import builder
     from grasp.topo.processes import RunError
     from grasp.topo.ring import Ring
     from grasp.topo.terminal import Progression, show_summary
@@ -130,12 +138,12 @@ def _run_inside(settings: "Settings", args: argparse.Namespace, begun: float) ->
     year = parse_energy(settings.energy, settings.model, settings.alignment, settings.seed)
     day = year.day(settings.date, settings.start_hour, settings.hours)
     topology = Ring(year.sites)
-    switches = find(settings.target)
+    build = builder(settings.control, settings.target)
     folder = results_folder(args.out, settings)
     recording = Recording(folder, args.pcap, args.log_level)
     try:
         with Progression(settings, day.wh) as progression:
-            seen = asyncio.run(measure(settings, topology, switches, day, recording, progression))
+            seen = asyncio.run(measure(settings, topology, build, day, recording, progression))
             progression.phase("drawing")
             seen.wall_s = time.monotonic() - begun
             (folder / "jobs.csv").write_text(report.jobs_table(seen.outcomes))

@@ -16,6 +16,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from grasp.control.config import Config
 from grasp.control.config_dump import dump
 from grasp.targets.interface import SwitchConfig, Target
 from grasp.telemetry.protocol import EpochClock
@@ -55,7 +56,7 @@ class Emulation:
     def __init__(
         self,
         topology: Topology,
-        target: type[Target],
+        target: type[Target] | None,
         files: Files,
         recording: Recording,
         group: asyncio.TaskGroup,
@@ -90,7 +91,7 @@ class Emulation:
     async def start_control(self, scheduler: str, job_energy: float, epochs: EpochClock) -> None:
         """Start the controller, then the sites' agents; return when every site is registered."""
         write_secrets(self.topology, self.files)
-        config = dump(configuration(self.topology, self.files, scheduler, job_energy, epochs))
+        config = dump(self._configuration(scheduler, job_energy, epochs))
         self.files.controller.write_text(config)
         (self._recording.folder / "controller.toml").write_text(config)
         await self.start_controller()
@@ -102,6 +103,7 @@ class Emulation:
 
     async def start_switch(self, switch: Switch) -> None:
         """Start a switch's target; return when it serves P4Runtime."""
+        assert self._target is not None
         target = self._target(
             SwitchConfig(
                 device_id=switch.number,
@@ -119,6 +121,10 @@ class Emulation:
                     await asyncio.sleep(_POLL)
         except TimeoutError:
             raise RunError(f"{switch.node}: no P4Runtime within {_PATIENCE:g} s ({program.log})") from None
+
+    def switch_programs(self) -> list[str]:
+        """Names of the programs that forward packets."""
+        return [switch.node for switch in self.topology.switches]
 
     async def start_server(self, site: Host) -> None:
         """Start a site's server; return when it listens."""
@@ -209,6 +215,9 @@ class Emulation:
         await asyncio.gather(*(program.end() for program in self.programs.values()))
         self._following.cancel()
         self.network.stop()
+
+    def _configuration(self, scheduler: str, job_energy: float, epochs: EpochClock) -> Config:
+        return configuration(self.topology, self.files, scheduler, job_energy, epochs)
 
     async def _start(self, name: str, command: Sequence[str], speaks: bool = True) -> Program:
         program = await Program.start(name, command, self._logs, speaks)

@@ -10,22 +10,23 @@ from typing import Protocol
 
 import numpy as np
 
-from grasp.targets.interface import Target
 from grasp.telemetry.energy.sources import Energy
 from grasp.topo.configuration import Files
 from grasp.topo.emulation import Emulation, Recording
 from grasp.topo.hours import Hours
 from grasp.topo.isolation import SCRATCH
 from grasp.topo.metrics import scrape
+from grasp.topo.planes import Builder
 from grasp.topo.report import Measurements, Settings
 from grasp.topo.topology import Topology
 from grasp.topo.traffic import Order, Outcome
 from grasp.topo.workload import Workload
 
-_MARGIN = 1.0  # seconds; controller and agents need no longer than switches and hosts did, and this
-_GUARD = (
-    0.04  # of an hour, at its end, in which no job is opened: none is under way when the next hour begins
-)
+# Seconds. Controller and agents need no longer than switches and hosts did, and this; nor longer than that,
+# had the program to be compiled first.
+_MARGIN, _LONGEST = 1.0, 4.0
+# Share of an hour, at its end, in which no job is opened: none is on its way when the next hour begins.
+_GUARD = 0.04
 _SETTLE = 0.01  # seconds; probes spread the forecasts once the sites' switches have them
 _LAST_WORD = 10.0  # seconds that the last jobs may take beyond their hold
 
@@ -46,7 +47,7 @@ class Listener(Protocol):
 async def measure(
     settings: Settings,
     topology: Topology,
-    target: type[Target],
+    build: Builder,
     energy: Energy,
     recording: Recording,
     listener: Listener,
@@ -62,13 +63,13 @@ async def measure(
     try:
         async with asyncio.TaskGroup() as group:
             listener.phase("building the network")
-            emulation = Emulation(topology, target, Files(SCRATCH), recording, group)
+            emulation = build(topology, Files(SCRATCH), recording, group)
             emulation.on_outcome = listener.outcome
             hours = Hours(emulation, energy.wh, int(energy.hours[0].astype(int)), settings.seconds_per_hour)
             try:
                 await emulation.start_hosts_and_switches()
                 listener.phase("registering the sites")
-                margin = time.monotonic() - begun + _MARGIN
+                margin = min(time.monotonic() - begun, _LONGEST) + _MARGIN
                 await hours.prepare(settings.scheduler, settings.job_energy, margin)
                 for hour in range(settings.hours):
                     left = await hours.begin(hour)
@@ -102,7 +103,7 @@ async def measure(
         resets=sum(summary["resets"] for summary in summaries),
         repeated=sum(summary["repeated"] for summary in summaries),
         controller_packets={
-            "job": packets.get("other", 0),
+            "job": packets.get("job", 0) + packets.get("other", 0),
             **{kind: packets.get(kind, 0) for kind in ("overflow", "registration", "report", "discovery")},
         },
         drops=dict(counts.get("grasp_drops", {})),

@@ -134,7 +134,9 @@ def _cards(report: Report) -> str:
         (
             str(report["controller_packets"]["job"]),
             "job packets at the controller",
-            "the switches decide; the controller is on no job's path",
+            "the switches decide; the controller is on no job's path"
+            if report["control"] == "p4"
+            else "the controller decides about every job",
         ),
         (
             _milliseconds(connect["p50"]),
@@ -161,6 +163,7 @@ def _figure(name: str, title: str, caption: str, file: Path) -> str:
 
 def _settings(report: Report) -> Iterable[tuple[str, object]]:
     for label, key in (
+        ("Control plane", "control"),
         ("Target", "target"),
         ("Scheduler", "scheduler"),
         ("Energy", "energy_source"),

@@ -26,6 +26,7 @@ Report = dict[str, Any]
 class Settings:
     """What a run was asked to do; the names are those of the command line."""
 
+    control: str = "p4"
     target: str = "v1model"
     scheduler: str = "green"
     energy: str = "synthetic"

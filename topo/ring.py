@@ -10,14 +10,14 @@ from grasp.topo.topology import Topology
 class Ring(Topology):
     r"""Three switches in a ring, three sites and two clients at each.
 
-    sites 0 1 2            clients 0 1
-           \ | \          / /
-            s1 New York ──
-            /            \
-     s2 Florida ─── s3 California
-      /  |  \          /  |  \
-     sites 3 4 5      sites 6 7 8
-     clients 2 3      clients 4 5
+    sites 0 1 2   clients 0 1
+          \ | \   / /
+          s1 New York
+           /       \
+     s2 Florida ─ s3 California
+      /  |  \      /  |  \
+     sites 3 4 5  sites 6 7 8
+     clients 2 3  clients 4 5
     """
 
     CITIES = ("New York", "Florida", "California")
