@@ -9,7 +9,7 @@ site 11  -- 4 |                | 9: a port without a role
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from ipaddress import IPv4Address
 
@@ -118,8 +118,8 @@ def add_service(switch: Switch, service: Service) -> None:
     )  # fmt: skip
 
 
-def configure(switch: Switch) -> None:
-    set_parameters(switch)
+def configure(switch: Switch, expiry: int = EXPIRY, timeout: int = TIMEOUT) -> None:
+    set_parameters(switch, expiry)
     for port in TRUNKS:
         switch.insert("ports", (port,), "set_role", Role.TRUNK)
     switch.set_multicast_group(1, TRUNKS)
@@ -133,7 +133,7 @@ def configure(switch: Switch) -> None:
     for site, host in SITES.items():
         add_site(switch, site, host)
     for service in SERVICES:
-        add_service(switch, service)
+        add_service(switch, replace(service, timeout=timeout))
 
 
 # ---- frames of GRASP
