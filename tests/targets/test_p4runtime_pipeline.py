@@ -214,6 +214,14 @@ def strange_match(info):
     info.tables[0].match_fields[1].other_match_type = "fuzzy"
 
 
+def absent_table(info):
+    info.action_profiles[0].table_ids.append(0x02FFFFFF)
+
+
+def absent_struct(info):
+    info.type_info.structs.clear()
+
+
 def ternary_value_set(info):
     info.value_sets[0].match[0].match_type = p4i.MatchField.TERNARY
 
@@ -231,6 +239,8 @@ def wider_value_set(info):
         same_id,
         absent_action,
         strange_match,
+        absent_table,
+        absent_struct,
         ternary_value_set,
         wider_value_set,
     ],

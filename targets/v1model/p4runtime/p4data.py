@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """P4Data messages of registers and digests, to and from the integers that the data plane stores."""
 
-from collections.abc import Iterator
-from typing import Protocol
+from collections.abc import Iterator, Mapping
+from typing import Protocol, TypeVar
 
 from finsy.proto import p4d, p4t
 
 from . import bytestrings
 from .errors import invalid_argument
+
+T = TypeVar("T")
 
 
 class Codec(Protocol):
@@ -91,10 +93,10 @@ def make_codec(spec: p4t.P4DataTypeSpec, types: p4t.P4TypeInfo, what: str) -> Co
     elif which == "bool":
         return _Bool()
     elif which == "serializable_enum":
-        enum = types.serializable_enums[spec.serializable_enum.name]
+        enum = _named(types.serializable_enums, spec.serializable_enum.name)
         return _Bits(enum.underlying_type.bitwidth, member="enum_value")
     elif which == "new_type":
-        new = types.new_types[spec.new_type.name]
+        new = _named(types.new_types, spec.new_type.name)
         if new.WhichOneof("representation") == "original_type":
             return make_codec(new.original_type, types, what)
         if new.translated_type.WhichOneof("sdn_type") == "sdn_bitwidth":
@@ -102,6 +104,13 @@ def make_codec(spec: p4t.P4DataTypeSpec, types: p4t.P4TypeInfo, what: str) -> Co
     elif which == "tuple":
         return _Members("tuple", [make_codec(member, types, what) for member in spec.tuple.members])
     elif which == "struct":
-        members = types.structs[spec.struct.name].members
+        members = _named(types.structs, spec.struct.name).members
         return _Members("struct", [make_codec(member.type_spec, types, what) for member in members])
     raise invalid_argument(f"{what} has values of an unsupported type: {str(spec).strip()}")
+
+
+def _named(declared: Mapping[str, T], name: str) -> T:
+    """The declaration of a type."""
+    if name not in declared:
+        raise invalid_argument(f"P4Info does not say what type {name} is")
+    return declared[name]

@@ -87,6 +87,9 @@ class Index:
         _check_names("digest", self.digests.values(), program.digests)
         for table in self.tables.values():
             self._check_table(table, program)
+        for profile in self.profiles.values():
+            for table_id in profile.table_ids:
+                lookup(self.tables, table_id, "table")
         for action in self.actions.values():
             widths = program.actions[action.preamble.name].widths
             if len(widths) != len(action.params):
