@@ -38,9 +38,7 @@ class _Bits:
 
     def decode(self, data: p4d.P4Data, what: str) -> list[int]:
         if data.WhichOneof("data") != self.member:
-            raise invalid_argument(
-                f"{what}: the data has to be a {self.member}, not {data.WhichOneof('data')}"
-            )
+            raise invalid_argument(f"{what}: wants a {self.member}, not {data.WhichOneof('data')}")
         text: bytes = getattr(data, self.member)
         if self.signed:
             return [bytestrings.to_unsigned(bytestrings.decode_signed(text, self.width, what), self.width)]
@@ -71,9 +69,7 @@ class _Members:
     def decode(self, data: p4d.P4Data, what: str) -> list[int]:
         members = getattr(data, self.member).members
         if data.WhichOneof("data") != self.member or len(members) != len(self.codecs):
-            raise invalid_argument(
-                f"{what}: the data has to be a {self.member} of {len(self.codecs)} members"
-            )
+            raise invalid_argument(f"{what}: wants a {self.member} of {len(self.codecs)} members")
         return [
             value
             for codec, member in zip(self.codecs, members, strict=True)
