@@ -45,7 +45,7 @@ def cache_folder() -> Path:
 
 def compile_runtime() -> Path:
     """The run time's shared object."""
-    return _compile(sorted(RUNTIME.glob("*.c")), "runtime", "-O3")
+    return compile_shared(sorted(RUNTIME.glob("*.c")), "runtime", "-O3")
 
 
 def compile_program(source: str, optimise: int = 2) -> Path:
@@ -53,10 +53,11 @@ def compile_program(source: str, optimise: int = 2) -> Path:
     with tempfile.TemporaryDirectory(prefix="grasp-") as folder:
         file = Path(folder) / "program.c"
         file.write_text(source)
-        return _compile([file], "program", f"-O{optimise}")
+        return compile_shared([file], "program", f"-O{optimise}")
 
 
-def _compile(sources: Sequence[Path], name: str, optimise: str) -> Path:
+def compile_shared(sources: Sequence[Path], name: str, optimise: str = "-O2") -> Path:
+    """The shared object of C files; `name` begins its file name and stands in messages."""
     command = compiler()
     target = cache_folder() / f"{name}-{_fingerprint(command, sources, optimise)}.so"
     if target.exists():

@@ -198,7 +198,10 @@ class Engine:
         Context.check(status, f"packet-out of {len(packet)} bytes (is there a CPU port?)")
 
     def bench(self, packets: Sequence[tuple[int, bytes]], count: int) -> int:
-        """Run `count` packets, the given ones (port, packet) in turn; returns nanoseconds. Output is lost."""
+        """Run `count` packets, the given ones (port, packet) in turn; what goes out is lost.
+
+        Returns the nanoseconds of processor time that it took.
+        """
         data = b"".join(_padded(packet) for _, packet in packets)
         lengths = (ctypes.c_uint32 * len(packets))(*(len(packet) for _, packet in packets))
         ports = (ctypes.c_uint32 * len(packets))(*(port for port, _ in packets))

@@ -135,10 +135,12 @@ def test_frames_go_from_port_to_port(switch):
 @in_namespace
 def test_many_frames_lose_none(switch):
     one, two = attach(switch, 1, 2)
-    for number in range(5000):
-        one.send(bare.packet(port=2, kept=number))
-    got = [bare.HEADER.unpack_from(two.receive())[7] for _ in range(5000)]
-    assert got == list(range(5000))
+    for start in range(0, 10_000, 1000):  # bursts that the ring holds, though the switch may come late
+        for number in range(start, start + 1000):
+            one.send(bare.packet(port=2, kept=number))
+        got = [bare.HEADER.unpack_from(two.receive())[7] for _ in range(1000)]
+        assert got == list(range(start, start + 1000))
+    assert status(switch, 1).rx_lost == 0
 
 
 @in_namespace
@@ -153,6 +155,30 @@ def test_frames_longer_than_the_mtu_are_counted(switch):
     one.send(bare.packet(port=2, payload=bytes(1400)))
     assert len(two.receive()) == 1464
     assert status(switch, 2).tx_too_long == 1
+
+
+@in_namespace
+def test_an_mtu_that_grows_and_one_that_differs_at_the_other_end(switch):
+    (one,) = attach(switch, 1)
+    ip("link set sw1 mtu 9000", "link set host1 mtu 9000")
+    eventually(lambda: one.socket.send(bare.packet(port=1, payload=bytes(8000))) and one.receive(QUIET))
+    ip("link set host1 mtu 1500")
+    switch.packet_out(bare.packet(port=1, payload=bytes(4000)))
+    switch.packet_out(bare.packet(port=1))
+    assert one.receive() == bare.packet(port=1)
+    assert status(switch, 1).tx_errors == 1
+
+
+@in_namespace
+def test_a_short_queue_of_the_interface_is_waited_for(switch):
+    """The interface refuses frames before the send buffer is full: none of them is lost in it."""
+    one, two = attach(switch, 1, 2)
+    shape = "qdisc add dev sw2 root tbf rate 20mbit burst 3000 limit 6000".split()
+    subprocess.run(["tc", *shape], check=True)
+    for number in range(60):
+        one.send(bare.packet(port=2, kept=number, payload=bytes(1000)))
+    got = [bare.HEADER.unpack_from(two.receive())[7] for _ in range(60)]
+    assert got == list(range(60))
 
 
 @in_namespace

@@ -97,7 +97,8 @@ void v1_set_clock(struct v1_switch *sw, bool stands, uint64_t now);
 void v1_read_counts(struct v1_switch *sw, struct v1_counts *counts);
 
 /* Packets without ports. v1_process leaves (port, length: uint32_t; bytes) for each packet that
- * goes out in a buffer that is good until the next call; it returns its size. */
+ * goes out in a buffer that is good until the next call; it returns its size. v1_bench returns the
+ * nanoseconds of processor time that it took. */
 int64_t v1_process(struct v1_switch *sw, uint32_t port, const uint8_t *data, uint32_t length,
                    const uint8_t **out);
 int v1_packet_out(struct v1_switch *sw, const uint8_t *data, uint32_t length);

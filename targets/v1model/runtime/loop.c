@@ -74,28 +74,26 @@ static uint64_t on_time(struct v1_switch *sw) {
     return next;
 }
 
-static void serve(struct v1_switch *sw, struct v1_receiver *receiver,
-                  const struct epoll_event *event) {
+static void serve(struct v1_switch *sw, const struct epoll_event *event) {
     uint32_t number = event->data.u32;
-    if (number == LINK) {
+    struct v1_port *port = number < STOP ? sw->ports->port[number % V1_PORTS] : NULL;
+    if (number == LINK)
         links_changed(sw);
-    } else if (number < V1_PORTS) {
-        if (sw->ports->port[number])
-            v1_receive(sw, receiver, sw->ports->port[number]);
-    } else if (number < STOP && sw->ports->port[number - V1_PORTS]) {
-        if (event->events & EPOLLOUT)
-            v1_writable(sw, sw->ports->port[number - V1_PORTS]);
-        else
-            v1_port_check(sw, sw->ports->port[number - V1_PORTS]);
-    }
+    if (!port)
+        return;
+    if (event->events & EPOLLIN)
+        v1_receive(sw, port);
+    if (event->events & EPOLLOUT)
+        v1_writable(sw, port);
+    if (event->events & EPOLLERR)
+        v1_port_check(sw, port);
 }
 
 static void *run(void *argument) {
     struct v1_switch *sw = argument;
-    struct v1_receiver *receiver = v1_receiver_create();
     struct epoll_event events[EVENTS];
     uint64_t next = 0;
-    while (receiver) {
+    for (;;) {
         int count = epoll_wait(sw->ports->epoll, events, EVENTS, (int)((next + 999) / 1000));
         for (int i = 0; i < PATIENCE && atomic_load(&sw->waiting); i++)
             sched_yield();
@@ -105,16 +103,14 @@ static void *run(void *argument) {
         bool stop = false;
         for (int i = 0; i < count; i++) {
             stop |= events[i].data.u32 == STOP;
-            serve(sw, receiver, &events[i]);
+            serve(sw, &events[i]);
         }
         next = on_time(sw);
         v1_ports_flush(sw);
         pthread_mutex_unlock(&sw->lock);
         if (stop)
-            break;
+            return NULL;
     }
-    v1_receiver_destroy(receiver);
-    return NULL;
 }
 
 int v1_start(struct v1_switch *sw) {

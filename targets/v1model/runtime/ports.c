@@ -16,8 +16,6 @@
 #include <unistd.h>
 #include "ports.h"
 
-#define RECEIVE_BUFFER (4 << 20) /* bytes: rides out the time slices of a shared processor */
-
 int v1_ports_create(struct v1_switch *sw) {
     struct v1_ports *ports = calloc(1, sizeof(*ports));
     struct sockaddr_nl address = {.nl_family = AF_NETLINK, .nl_groups = RTMGRP_LINK};
@@ -63,42 +61,66 @@ void v1_ports_reset(struct v1_switch *sw) {
             v1_queues_clear(sw, sw->ports->port[i]);
 }
 
-/* ---- sockets */
+/* ---- interfaces */
 
-static int open_socket(int index, bool receive) {
-    const int on = 1, size = RECEIVE_BUFFER;
-    struct sockaddr_ll address = {.sll_family = AF_PACKET, .sll_ifindex = index};
-    struct packet_mreq promiscuous = {.mr_ifindex = index, .mr_type = PACKET_MR_PROMISC};
-    int fd = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+struct link {
+    int index; /* 0: there is none */
+    bool up;
+    uint32_t mtu;
+};
+
+static struct link look_up(const char *name) {
+    struct ifreq request = {0};
+    struct link link = {0};
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    memcpy(request.ifr_name, name, strnlen(name, IFNAMSIZ - 1));
     if (fd < 0)
-        return -1;
-    if (receive) {
-        address.sll_protocol = htons(ETH_P_ALL);
-        setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size));
-        if (setsockopt(fd, SOL_PACKET, PACKET_VNET_HDR, &on, sizeof(on)) < 0 ||
-            setsockopt(fd, SOL_PACKET, PACKET_AUXDATA, &on, sizeof(on)) < 0 ||
-            setsockopt(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof(on)) < 0 ||
-            setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &promiscuous, sizeof(promiscuous)) <
-                0) {
-            close(fd);
-            return -1;
-        }
-    }
-    if (bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
-        close(fd);
-        return -1;
-    }
-    return fd;
+        return link;
+    if (ioctl(fd, SIOCGIFINDEX, &request) == 0)
+        link.index = request.ifr_ifindex;
+    if (link.index && ioctl(fd, SIOCGIFFLAGS, &request) == 0)
+        link.up = (request.ifr_flags & IFF_UP) && (request.ifr_flags & IFF_RUNNING);
+    if (link.index && ioctl(fd, SIOCGIFMTU, &request) == 0)
+        link.mtu = (uint32_t)request.ifr_mtu;
+    close(fd);
+    return link;
 }
 
-static int open_port(struct v1_switch *sw, struct v1_port *port, int index) {
-    port->receive = open_socket(index, true);
-    port->send = open_socket(index, false);
-    if (port->receive < 0 || port->send < 0 || v1_watch(sw, port) < 0) {
+/* ---- sockets */
+
+static int new_socket(void) {
+    return socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+}
+
+static bool bind_socket(int fd, int index, uint16_t protocol) {
+    struct sockaddr_ll address = {.sll_family = AF_PACKET, .sll_ifindex = index};
+    address.sll_protocol = htons(protocol);
+    return bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0;
+}
+
+/* Everything is set up before the socket is bound: no frame takes another way than the ring. */
+static bool set_up_receive(struct v1_port *port, const struct link *link) {
+    const int on = 1, fd = port->receive;
+    struct packet_mreq promiscuous = {.mr_ifindex = link->index, .mr_type = PACKET_MR_PROMISC};
+    return setsockopt(fd, SOL_PACKET, PACKET_VNET_HDR, &on, sizeof(on)) == 0 &&
+           setsockopt(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof(on)) == 0 &&
+           setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &promiscuous, sizeof(promiscuous)) ==
+               0 &&
+           v1_ring_create(port, link->mtu) == 0 && bind_socket(fd, link->index, ETH_P_ALL);
+}
+
+static int open_port(struct v1_switch *sw, struct v1_port *port, const struct link *link) {
+    port->receive = new_socket();
+    port->send = new_socket();
+    if (port->receive < 0 || port->send < 0 || !set_up_receive(port, link) ||
+        !bind_socket(port->send, link->index, 0) || v1_watch(sw, port) < 0) {
+        int error = errno;
         v1_port_close(sw, port);
+        errno = error;
         return V1_SYSTEM;
     }
-    port->index = index;
+    port->index = link->index;
+    port->mtu = link->mtu;
     return 0;
 }
 
@@ -114,6 +136,7 @@ static void count_lost(struct v1_port *port) {
 void v1_port_close(struct v1_switch *sw, struct v1_port *port) {
     (void)sw;
     count_lost(port);
+    v1_ring_destroy(port);
     if (port->receive >= 0)
         close(port->receive);
     if (port->send >= 0)
@@ -124,41 +147,24 @@ void v1_port_close(struct v1_switch *sw, struct v1_port *port) {
     port->retry = 0;
 }
 
-/* ---- interfaces that come and go */
-
-/* Index of the interface and whether it is up; 0 if there is none. */
-static int look_up(const char *name, bool *up) {
-    struct ifreq request = {0};
-    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), index = 0;
-    memcpy(request.ifr_name, name, strnlen(name, IFNAMSIZ - 1));
-    if (fd >= 0 && ioctl(fd, SIOCGIFINDEX, &request) == 0) {
-        index = request.ifr_ifindex;
-        *up = ioctl(fd, SIOCGIFFLAGS, &request) == 0 &&
-              (request.ifr_flags & (IFF_UP | IFF_RUNNING)) == (IFF_UP | IFF_RUNNING);
-    }
-    if (fd >= 0)
-        close(fd);
-    return index;
-}
-
 void v1_port_check(struct v1_switch *sw, struct v1_port *port) {
-    bool up = false;
-    int index = look_up(port->name, &up), error;
-    socklen_t length = sizeof(error);
+    struct link link = look_up(port->name);
+    socklen_t length = sizeof(int);
+    int error;
     /* An error that nobody reads would wake the loop for ever. */
     getsockopt(port->receive, SOL_SOCKET, SO_ERROR, &error, &length);
     getsockopt(port->send, SOL_SOCKET, SO_ERROR, &error, &length);
-    if (index != port->index) {
+    if (link.index != port->index || link.mtu > port->mtu) {
         v1_port_close(sw, port);
-        if (index && open_port(sw, port, index) < 0)
-            up = false;
+        if (link.index && open_port(sw, port, &link) < 0)
+            link.up = false;
     }
-    if (up == port->up)
+    if (link.up == port->up)
         return;
-    port->up = up;
-    v1_log(sw, V1_INFO, "port %u (%s) is %s", port->number, port->name, up ? "up" : "down");
-    v1_event(&sw->events, V1_PORT, port->number, up, "", 0);
-    if (up || port->blocked)
+    port->up = link.up;
+    v1_log(sw, V1_INFO, "port %u (%s) is %s", port->number, port->name, link.up ? "up" : "down");
+    v1_event(&sw->events, V1_PORT, port->number, link.up, "", 0);
+    if (link.up || port->blocked)
         v1_writable(sw, port);
 }
 
@@ -182,14 +188,13 @@ static struct v1_port *new_port(struct v1_switch *sw, uint32_t number, const cha
 }
 
 static int add_port(struct v1_switch *sw, uint32_t number, const char *name) {
-    bool up = false;
-    int index = look_up(name, &up);
-    if (!index)
+    struct link link = look_up(name);
+    if (!link.index)
         return V1_NOT_FOUND;
     struct v1_port *port = new_port(sw, number, name);
     if (!port)
         return V1_NO_MEMORY;
-    int status = open_port(sw, port, index);
+    int status = open_port(sw, port, &link);
     const char *folder = sw->options.pcap;
     if (status == 0 && folder) {
         port->pcap_in = v1_pcap_open(folder, name, "in");
@@ -202,9 +207,9 @@ static int add_port(struct v1_switch *sw, uint32_t number, const char *name) {
         errno = error;
         return status;
     }
-    port->up = up;
+    port->up = link.up;
     sw->ports->port[number] = port;
-    v1_event(&sw->events, V1_PORT, number, up, "", 0);
+    v1_event(&sw->events, V1_PORT, number, link.up, "", 0);
     return 0;
 }
 

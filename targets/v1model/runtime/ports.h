@@ -32,8 +32,11 @@ struct v1_port {
     int index; /* of the interface; 0: it is gone */
     bool up;
     int receive, send; /* sockets, or -1 */
-    bool blocked;      /* the send buffer is full: wait until it is writable */
-    uint64_t retry;    /* blocked by the interface's queue: try again then; 0: not so */
+    uint32_t mtu;
+    uint8_t *ring; /* of `receive` */
+    uint32_t slots, slot_bytes, next_slot;
+    bool blocked;   /* the send buffer is full: wait until it is writable */
+    uint64_t retry; /* blocked by the interface's queue: try again then; 0: not so */
     struct v1_frames frames;
     struct v1_queue *queues;
     uint32_t queued; /* in all queues */
@@ -67,11 +70,9 @@ void v1_writable(struct v1_switch *sw, struct v1_port *port); /* go on after `bl
 void v1_queues_clear(struct v1_switch *sw, struct v1_port *port);
 
 /* receive.c */
-struct v1_receiver;
-struct v1_receiver *v1_receiver_create(void);
-void v1_receiver_destroy(struct v1_receiver *receiver);
-/* Take in one batch; returns false if there was nothing. */
-bool v1_receive(struct v1_switch *sw, struct v1_receiver *receiver, struct v1_port *port);
+int v1_ring_create(struct v1_port *port, uint32_t mtu);
+void v1_ring_destroy(struct v1_port *port);
+void v1_receive(struct v1_switch *sw, struct v1_port *port); /* take in a batch at most */
 
 /* pcap.c */
 FILE *v1_pcap_open(const char *folder, const char *name, const char *direction);

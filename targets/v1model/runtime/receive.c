@@ -1,58 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The way in: a batch of frames from a port's socket, each made whole again. The kernel takes VLAN
- * tags off and leaves checksums to hardware that a virtual link does not have; both are put right
- * here, so that a program sees what would be on a wire. */
-#include <errno.h>
-#include <stdlib.h>
+/* The way in: a ring of frames that the kernel shares with us, so that nothing is copied and no
+ * system call is made for a frame. The kernel takes VLAN tags off, and leaves checksums to hardware
+ * that a virtual link does not have; both are put right here, so that a program sees what would be
+ * on a wire. */
 #include <linux/if_packet.h>
 #include <linux/virtio_net.h>
+#include <sys/mman.h>
 #include "ports.h"
 
-#define TAG 4 /* bytes of a VLAN tag, room for which is kept in front of each frame */
+#define RING_BYTES (4u << 20) /* rides out the time slices of a shared processor */
+#define BLOCK_BYTES (128u << 10)
+#define TAG 4           /* bytes of a VLAN tag */
+#define OVERHEAD 256    /* in a slot beside a frame: the kernel's header, link headers, slack */
+#define LEAST_SLOT 2048 /* bytes: a frame of the usual MTU */
 
-/* Buffers are not a power of two apart: that would put them all in the same cache sets. */
-#define STRIDE (V1_MAX_PACKET + V1_SLACK + 2 * 64 + 64)
-#define HEAD 64
-
-struct v1_receiver {
-    struct mmsghdr messages[V1_BATCH];
-    struct iovec pieces[V1_BATCH][2];
-    struct virtio_net_hdr offloads[V1_BATCH];
-    _Alignas(struct cmsghdr) uint8_t notes[V1_BATCH][64];
-    uint8_t *buffers;
-};
-
-struct v1_receiver *v1_receiver_create(void) {
-    struct v1_receiver *receiver = calloc(1, sizeof(*receiver));
-    if (!receiver || !(receiver->buffers = calloc(V1_BATCH, STRIDE))) {
-        free(receiver);
-        return NULL;
+int v1_ring_create(struct v1_port *port, uint32_t mtu) {
+    const int version = TPACKET_V2;
+    uint32_t slot = LEAST_SLOT;
+    while (slot < mtu + OVERHEAD)
+        slot *= 2;
+    struct tpacket_req request = {
+        .tp_block_size = slot > BLOCK_BYTES ? slot : BLOCK_BYTES,
+        .tp_frame_size = slot,
+        .tp_frame_nr = RING_BYTES / slot,
+    };
+    request.tp_block_nr = RING_BYTES / request.tp_block_size;
+    if (setsockopt(port->receive, SOL_PACKET, PACKET_VERSION, &version, sizeof(version)) < 0 ||
+        setsockopt(port->receive, SOL_PACKET, PACKET_RX_RING, &request, sizeof(request)) < 0)
+        return V1_SYSTEM;
+    port->ring = mmap(NULL, RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, port->receive, 0);
+    if (port->ring == MAP_FAILED) {
+        port->ring = NULL;
+        return V1_SYSTEM;
     }
-    for (uint32_t i = 0; i < V1_BATCH; i++) {
-        struct msghdr *message = &receiver->messages[i].msg_hdr;
-        receiver->pieces[i][0] =
-            (struct iovec){&receiver->offloads[i], sizeof(receiver->offloads[i])};
-        receiver->pieces[i][1] =
-            (struct iovec){receiver->buffers + i * STRIDE + HEAD, V1_MAX_PACKET};
-        message->msg_iov = receiver->pieces[i];
-        message->msg_iovlen = 2;
-        message->msg_control = receiver->notes[i];
-    }
-    return receiver;
+    port->slot_bytes = slot;
+    port->slots = request.tp_frame_nr;
+    port->next_slot = 0;
+    return 0;
 }
 
-void v1_receiver_destroy(struct v1_receiver *receiver) {
-    if (receiver)
-        free(receiver->buffers);
-    free(receiver);
-}
-
-static const struct tpacket_auxdata *auxiliary(struct msghdr *message) {
-    struct cmsghdr *note = CMSG_FIRSTHDR(message);
-    for (; note; note = CMSG_NXTHDR(message, note))
-        if (note->cmsg_level == SOL_PACKET && note->cmsg_type == PACKET_AUXDATA)
-            return (const struct tpacket_auxdata *)CMSG_DATA(note);
-    return NULL;
+void v1_ring_destroy(struct v1_port *port) {
+    if (port->ring)
+        munmap(port->ring, RING_BYTES);
+    port->ring = NULL;
 }
 
 /* The checksum field holds the pseudo header's sum; what follows it was left to the hardware. */
@@ -67,54 +57,61 @@ static void complete_checksum(const struct virtio_net_hdr *offload, uint8_t *dat
     data[field + 1] = (uint8_t)sum;
 }
 
-static uint8_t *insert_tag(const struct tpacket_auxdata *note, uint8_t *data, uint32_t *length) {
-    uint16_t type = note->tp_status & TP_STATUS_VLAN_TPID_VALID ? note->tp_vlan_tpid : 0x8100;
+static uint8_t *insert_tag(const struct tpacket2_hdr *head, uint8_t *data, uint32_t *length) {
+    uint16_t type = head->tp_status & TP_STATUS_VLAN_TPID_VALID ? head->tp_vlan_tpid : 0x8100;
     if (*length < 12)
         return data;
     memmove(data - TAG, data, 12);
     data -= TAG;
     data[12] = (uint8_t)(type >> 8);
     data[13] = (uint8_t)type;
-    data[14] = (uint8_t)(note->tp_vlan_tci >> 8);
-    data[15] = (uint8_t)note->tp_vlan_tci;
+    data[14] = (uint8_t)(head->tp_vlan_tci >> 8);
+    data[15] = (uint8_t)head->tp_vlan_tci;
     *length += TAG;
     return data;
 }
 
-static void take(struct v1_switch *sw, struct v1_receiver *receiver, struct v1_port *port,
-                 uint32_t i) {
-    struct msghdr *message = &receiver->messages[i].msg_hdr;
-    uint8_t *data = receiver->buffers + i * STRIDE + HEAD;
-    uint32_t length = receiver->messages[i].msg_len;
-    if (length < sizeof(receiver->offloads[i]) || message->msg_flags & MSG_TRUNC) {
-        port->counts.rx_truncated++;
+static void too_long(struct v1_switch *sw, struct v1_port *port, uint32_t length) {
+    if (port->counts.rx_truncated++ == 0)
+        v1_log(
+            sw, V1_WARNING,
+            "port %u: a frame of %u bytes, longer than the MTU of %s, was dropped (said once; if "
+            "the other side leaves segmentation to its device: ethtool -K ... tso off gso off)",
+            port->number, length, port->name);
+}
+
+static void take(struct v1_switch *sw, struct v1_port *port, struct tpacket2_hdr *head) {
+    uint8_t *data = (uint8_t *)head + head->tp_mac;
+    uint32_t length = head->tp_len;
+    struct virtio_net_hdr offload;
+    if (head->tp_snaplen < length || length + TAG > V1_MAX_PACKET ||
+        head->tp_mac + length + V1_SLACK > port->slot_bytes) {
+        too_long(sw, port, length);
         return;
     }
-    length -= sizeof(receiver->offloads[i]);
-    complete_checksum(&receiver->offloads[i], data, length);
-    const struct tpacket_auxdata *note = auxiliary(message);
-    if (note && note->tp_status & TP_STATUS_VLAN_VALID)
-        data = insert_tag(note, data, &length);
+    memcpy(&offload, data - sizeof(offload), sizeof(offload));
+    complete_checksum(&offload, data, length);
+    if (head->tp_status & TP_STATUS_VLAN_VALID)
+        data = insert_tag(head, data, &length);
     port->counts.rx_packets++;
     port->counts.rx_bytes += length;
     if (port->pcap_in)
         v1_pcap_write(port->pcap_in, data, length);
-    if (sw->context && length <= V1_MAX_PACKET)
+    if (sw->context)
         v1_run(sw, port->number, data, length);
 }
 
-bool v1_receive(struct v1_switch *sw, struct v1_receiver *receiver, struct v1_port *port) {
-    for (uint32_t i = 0; i < V1_BATCH; i++)
-        receiver->messages[i].msg_hdr.msg_controllen = sizeof(receiver->notes[i]);
-    int count = recvmmsg(port->receive, receiver->messages, V1_BATCH, MSG_DONTWAIT, NULL);
-    if (count < 0) {
-        if (errno != EAGAIN && errno != EINTR)
-            v1_port_check(sw, port);
-        return false;
+void v1_receive(struct v1_switch *sw, struct v1_port *port) {
+    for (uint32_t i = 0; i < V1_BATCH && port->ring; i++) {
+        struct tpacket2_hdr *head =
+            (struct tpacket2_hdr *)(port->ring + (size_t)port->next_slot * port->slot_bytes);
+        if (!(__atomic_load_n(&head->tp_status, __ATOMIC_ACQUIRE) & TP_STATUS_USER))
+            break;
+        take(sw, port, head);
+        __atomic_store_n(&head->tp_status, TP_STATUS_KERNEL, __ATOMIC_RELEASE);
+        if (++port->next_slot == port->slots)
+            port->next_slot = 0;
     }
-    for (uint32_t i = 0; i < (uint32_t)count; i++)
-        take(sw, receiver, port, i);
     if (port->pcap_in)
         fflush(port->pcap_in);
-    return count > 0;
 }

@@ -18,10 +18,14 @@ void v1_unlock(struct v1_switch *sw) {
     pthread_mutex_unlock(&sw->lock);
 }
 
-static uint64_t monotonic_ns(void) {
+static uint64_t read_clock(clockid_t clock) {
     struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
+    clock_gettime(clock, &time);
     return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+static uint64_t monotonic_ns(void) {
+    return read_clock(CLOCK_MONOTONIC);
 }
 
 uint64_t v1_now(const struct v1_switch *sw) {
@@ -275,7 +279,8 @@ int64_t v1_bench(struct v1_switch *sw, const uint8_t *packets, const uint32_t *l
         return V1_NOT_FOUND;
     v1_lock(sw);
     sw->sink = &nowhere;
-    uint64_t start = monotonic_ns();
+    /* Of this thread, not of the wall: others may want the processor too. */
+    uint64_t start = read_clock(CLOCK_THREAD_CPUTIME_ID);
     const uint8_t *packet = packets;
     for (uint64_t i = 0, next = 0; i < count; i++) {
         if (i % BENCH_BATCH == 0)
@@ -287,7 +292,7 @@ int64_t v1_bench(struct v1_switch *sw, const uint8_t *packets, const uint32_t *l
             packet = packets;
         }
     }
-    uint64_t elapsed = monotonic_ns() - start;
+    uint64_t elapsed = read_clock(CLOCK_THREAD_CPUTIME_ID) - start;
     sw->sink = &v1_live;
     v1_unlock(sw);
     return (int64_t)elapsed;

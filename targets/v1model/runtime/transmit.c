@@ -4,7 +4,9 @@
  * a program sees the queue's depth, and the interface's pace is the port's. */
 #include <errno.h>
 #include <stdlib.h>
+#include <linux/sockios.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include "ports.h"
 
 #define RETRY 1000 /* microseconds until a frame is offered again that the interface refused */
@@ -38,6 +40,14 @@ static void watch_writable(struct v1_switch *sw, struct v1_port *port, bool watc
     epoll_ctl(sw->ports->epoll, EPOLL_CTL_MOD, port->send, &event);
 }
 
+/* Whether frames of ours wait in the interface's queue. If so, ENOBUFS says that it is full; if
+ * not, that the frame was dropped (by a link that is down, or whose other end has a smaller MTU).
+ */
+static bool queue_is_full(const struct v1_port *port) {
+    int bytes = 0;
+    return ioctl(port->send, SIOCOUTQ, &bytes) == 0 && bytes > 0;
+}
+
 /* The first frame could not be sent: wait, or drop it and count why. */
 static void refused(struct v1_switch *sw, struct v1_port *port, int error) {
     switch (error) {
@@ -45,7 +55,11 @@ static void refused(struct v1_switch *sw, struct v1_port *port, int error) {
         port->blocked = true;
         watch_writable(sw, port, true);
         return;
-    case ENOBUFS: /* the interface's queue is full, which no event will tell when it is not */
+    case ENOBUFS: /* no event will tell that the queue has room again */
+        if (!queue_is_full(port)) {
+            port->counts.tx_errors++;
+            break;
+        }
         port->blocked = true;
         port->retry = v1_now(sw) + RETRY;
         sw->ports->saturated = true;
