@@ -75,10 +75,10 @@ async def measure(
                     left = await hours.begin(hour)
                     listener.hour(hour)
                     await _order(emulation, workload.orders(hour, *_window(left, settings)))
-                listener.phase("waiting for the last jobs")
-                patience = hours.begins_in(settings.hours) + workload.longest_hold + _LAST_WORD
                 offered = settings.hours * settings.jobs_per_hour
-                await emulation.outcomes_until(lambda: len(emulation.outcomes) >= offered, patience)
+                for patience in (hours.begins_in(settings.hours), workload.longest_hold + _LAST_WORD):
+                    await emulation.outcomes_until(lambda: len(emulation.outcomes) >= offered, patience)
+                    listener.phase("waiting for the last jobs")
                 summaries = await emulation.server_summaries()
                 counts = await asyncio.to_thread(scrape)
             finally:
@@ -92,6 +92,9 @@ async def measure(
         ]
     )
     packets = counts.get("grasp_controller_packets", Counter())
+    import sys
+
+    print(packets, file=sys.stderr)
     return Measurements(
         sites=[site.label for site in topology.sites],
         switches=[switch.label for switch in topology.switches],
