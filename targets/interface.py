@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import abc
 import importlib
+import os
 import subprocess
 import time
 from collections.abc import Mapping
@@ -104,6 +105,8 @@ class Target(abc.ABC):
 
     def start(self, log: Path, patience: float = 30.0) -> None:
         """Run the switch, its output going to `log`; returns when it serves P4Runtime (seconds: patience)."""
+        if self.is_listening(os.getpid()):
+            raise UserError(f"switch {self.config.device_id}: {self.grpc_address} is in use")
         with log.open("wb") as output:
             self._process = subprocess.Popen(
                 self.command(), stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT

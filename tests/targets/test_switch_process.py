@@ -87,6 +87,12 @@ def test_address_in_use():
     assert "Address already in use" in ended.stderr
 
 
+def test_start_is_not_fooled_by_another_server(tmp_path, start):
+    other = start()
+    with pytest.raises(UserError, match="in use"):
+        find("v1model")(other.config).start(tmp_path / "log")
+
+
 def test_start_tells_why_a_switch_ended(tmp_path):
     config = SwitchConfig(DEVICE, f"127.0.0.1:{free_port()}", {1: "no-such-link"})
     with pytest.raises(UserError, match=rf"switch {DEVICE} \(v1model\) ended: .*no-such-link"):
