@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that whatever a program names exists, and that what it uses is within what the embedded target has."""
+"""Checks that whatever a program names exists, and that the embedded target has what it uses."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from grasp import UserError
-from grasp.targets.v1model.p4json import Parser, Pipeline, Program
-from grasp.targets.v1model.p4values import VALID, FieldRef, Ref, StackField, UnionStackField
-
-MAX_WIDTH = 1 << 14  # bits of a field; p4c stops at 2048 by default
+from grasp.targets.v1model.p4json import Action, Checksum, Conditional, Parser, ParserState, Pipeline, Program
+from grasp.targets.v1model.p4values import VALID, FieldRef, Local, Ref, StackField, UnionStackField
 
 HASHES = frozenset(("crc16", "crc32", "crc16_custom", "crc32_custom", "csum16", "xor16", "identity"))
 
@@ -21,15 +19,14 @@ def check(program: Program) -> None:
     if unknown := {"standard_metadata"} - program.headers.keys():
         raise _fail(f"metadata '{unknown.pop()}' is missing: this is not a v1model program")
     for header in program.headers.values():
-        for field in header.type.fields:
-            if not 0 < field.width <= MAX_WIDTH:
-                raise _fail(
-                    f"field '{header.name}.{field.name}' has {field.width} bits, not 1 to {MAX_WIDTH}"
-                )
         if not header.metadata and sum(field.width for field in header.type.fields) % 8:
             raise _fail(f"header '{header.name}' is not a whole number of bytes")
     for value in _walk(program):
         _check_reference(program, value)
+        if isinstance(value, Action):
+            _check_locals(f"action '{value.name}'", value.primitives, len(value.parameters))
+        elif isinstance(value, Conditional | ParserState | Checksum):
+            _check_locals(f"'{value.name}'", value, 0)
     for calculation in program.calculations.values():
         _check_hash(f"calculation '{calculation.name}'", calculation.algorithm)
     for checksum in program.checksums:
@@ -69,9 +66,7 @@ def _check_reference(program: Program, value: object) -> None:
             if header not in program.headers:
                 raise _fail(f"field '{header}.{field}': there is no header '{header}'")
             if field != VALID and program.headers[header].type.field(field) is None:
-                raise _fail(
-                    f"field '{header}.{field}' is missing in header type '{program.headers[header].type.name}'"
-                )
+                raise _fail(f"header '{header}' has no field '{field}'")
         case Ref(kind, name):
             objects: dict[str, dict[str, Any]] = {
                 "header": program.headers,
@@ -99,6 +94,12 @@ def _check_reference(program: Program, value: object) -> None:
                 raise _fail(f"there is no stack '{stack}' of header unions with '{member}.{field}'")
 
 
+def _check_locals(where: str, scope: object, parameters: int) -> None:
+    for value in _walk(scope):
+        if isinstance(value, Local) and value.index >= parameters:
+            raise _fail(f"{where} uses parameter number {value.index}, which is missing")
+
+
 def _check_hash(where: str, algorithm: str) -> None:
     if algorithm not in HASHES:
         raise _fail(f"{where}: the hash algorithm '{algorithm}' is not supported by the embedded target")
@@ -110,9 +111,7 @@ def _check_parser(parser: Parser, program: Program) -> None:
         for transition in state.transitions:
             targets += [transition.next_state] if transition.next_state else []
             if transition.value_set is not None and transition.value_set not in program.value_sets:
-                raise _fail(
-                    f"parser state '{state.name}' names the value set '{transition.value_set}', which is missing"
-                )
+                raise _fail(f"parser state '{state.name}': there is no value set '{transition.value_set}'")
     for target in targets:
         if target not in parser.states:
             raise _fail(f"there is no parser state '{target}'")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A P4 program as p4c's bmv2 backend writes it (BMv2 JSON), as typed objects.
 
-p4load.py reads and checks them. Names are those of the JSON, widths are in bits, masks and values are integers.
+p4load.py reads and checks them. Names are those of the JSON, widths are in bits, values and masks integers.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ ParserOp = Extract | SetField | Verify | Advance | Primitive
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """To `next_state` (None: accept) if the key fits `value` under `mask`, or is in `value_set`; or always."""
+    """To `next_state` (None: accept) if the key is `value` under `mask`, or is in `value_set`; or always."""
 
     next_state: str | None
     value: int | None = None
@@ -215,7 +215,7 @@ class RegisterArray:
 
 @dataclass(frozen=True, slots=True)
 class Calculation:
-    """A hash over fields, constants and headers and, if `payload`, over all that follows the parsed headers."""
+    """A hash over fields, constants and headers and, if `payload`, over what follows the parsed headers."""
 
     name: str
     algorithm: str
@@ -256,7 +256,7 @@ class TableKey:
 
 @dataclass(frozen=True, slots=True)
 class KeyMatch:
-    """One element of a constant entry: exact (mask None), ternary, lpm (prefix length) or a range to `end`."""
+    """One element of a constant entry: exact (no mask), ternary, lpm (prefix length) or a range to `end`."""
 
     value: int
     mask: int | None = None

@@ -7,6 +7,7 @@ The format is the one of BMv2's docs/JSON_format.md, as written by p4c's bmv2 ba
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from grasp import UserError
@@ -31,25 +32,41 @@ from grasp.targets.v1model.p4json import (
     ValueSet,
     Verify,
 )
-from grasp.targets.v1model.p4reader import Node
+from grasp.targets.v1model.p4reader import Node, checked_width
 from grasp.targets.v1model.p4values import Const, FieldRef, Ref, UnionStackField, field_ref, read_value
 
 _T = TypeVar("_T")
-_LISTS = (
-    ("header_types", "headers", "header_stacks", "header_union_types", "header_unions", "header_union_stacks")
-    + (
+_KNOWN = (
+    *(
+        "header_types",
+        "headers",
+        "header_stacks",
+        "header_union_types",
+        "header_unions",
+        "header_union_stacks",
+    ),
+    *(
+        "field_aliases",
         "field_lists",
+        "learn_lists",
         "errors",
         "enums",
         "parsers",
         "parse_vsets",
         "deparsers",
-        "meter_arrays",
+    ),
+    *(
+        "actions",
+        "pipelines",
+        "calculations",
+        "checksums",
         "counter_arrays",
-    )
-    + ("register_arrays", "calculations", "learn_lists", "actions", "pipelines", "checksums", "field_aliases")
+        "meter_arrays",
+        "register_arrays",
+    ),
 )
-_IGNORED = ("program", "__meta__", "force_arith")  # force_arith: every field can be computed with here
+# Known, and without a meaning here: force_arith says which fields must be numbers, and here all are.
+_UNUSED = ("program", "__meta__", "force_arith")
 
 
 def load(text: str | bytes) -> Program:
@@ -63,53 +80,58 @@ def load(text: str | bytes) -> Program:
 def parse(document: Any) -> Program:
     """The program in a decoded BMv2 JSON document, checked."""
     root = Node(document, "top level")
-    root.only(*_LISTS, *_IGNORED)
-    if not root.has("pipelines") or not root.has("parsers"):
-        raise root.fail("this is not a BMv2 program: 'parsers' or 'pipelines' is missing")
+    root.only(*_KNOWN, *_UNUSED)
+    for key in ("parsers", "pipelines"):
+        if not root.has(key):
+            raise root.fail(f"this is not a BMv2 program: '{key}' is missing")
     if root.has("__meta__") and (version := root.node("__meta__").items("version"))[:1] != [2]:
         raise root.fail(f"format version {version} is not supported, only 2.x is")
-    types = {node.text("name"): _header_type(node) for node in root.nodes("header_types")}
-    nodes = root.nodes("headers")
-    names = {node.number("id"): node.text("name") for node in nodes}
-    unions, union_stacks = _unions(root, names)
+    types = _by_name(root, "header_types", _header_type)
+    ids = {node.number("id"): node.text("name") for node in root.nodes("headers")}
+    unions, union_stacks = _unions(root, ids)
+    actions = {node.number("id"): control.action(node) for node in root.nodes("actions")}
+    pipelines = _by_name(root, "pipelines", lambda node: control.pipeline(node, actions))
+    if wrong := pipelines.keys() ^ {"ingress", "egress"}:
+        raise root.fail(
+            f"v1model has the pipelines 'ingress' and 'egress': '{min(wrong)}' is missing or too much"
+        )
     deparser = _single(root, "deparsers")
     deparser.only("name", "id", "order", "primitives")
-    pipelines = {node.text("name"): node for node in root.nodes("pipelines")}
-    actions = {node.number("id"): control.action(node) for node in root.nodes("actions")}
-    for name in pipelines.keys() - {"ingress", "egress"}:
-        raise root.fail(f"pipeline '{name}' is not one of v1model's, which are ingress and egress")
-    if missing := {"ingress", "egress"} - pipelines.keys():
-        raise root.fail(f"pipeline '{min(missing)}' is missing")
     program = Program(
         name=root.optional_text("program") or "program",
-        headers={header.name: header for header in (_header(node, types) for node in nodes)},
-        stacks={
-            stack.name: stack
-            for stack in (_stack(node, types, names) for node in root.nodes("header_stacks"))
-        },
-        unions={union.name: union for union in unions},
-        union_stacks={stack.name: stack for stack in union_stacks},
-        aliases={
-            str(alias[0]): field_ref(alias[1], "field_aliases") for alias in root.items("field_aliases")
-        },
-        errors={str(error[0]): int(error[1]) for error in root.items("errors")},
+        headers=_by_name(root, "headers", lambda node: _header(node, types)),
+        stacks=_by_name(root, "header_stacks", lambda node: _stack(node, types, ids)),
+        unions=unions,
+        union_stacks=union_stacks,
+        aliases={alias: field_ref(value, "field_aliases") for alias, value in root.pairs("field_aliases")},
+        errors=_errors(root),
         parser=_parser(_single(root, "parsers")),
-        value_sets={node.text("name"): _value_set(node) for node in root.nodes("parse_vsets")},
+        value_sets=_by_name(root, "parse_vsets", _value_set),
         deparser=tuple(map(str, deparser.items("order"))),
         deparser_ops=tuple(control.primitive(node) for node in deparser.nodes("primitives")),
         actions=actions,
-        ingress=control.pipeline(pipelines["ingress"], actions),
-        egress=control.pipeline(pipelines["egress"], actions),
-        counters={node.text("name"): control.counter(node) for node in root.nodes("counter_arrays")},
-        meters={node.text("name"): control.meter(node) for node in root.nodes("meter_arrays")},
-        registers={node.text("name"): control.register(node) for node in root.nodes("register_arrays")},
-        calculations={node.text("name"): control.calculation(node) for node in root.nodes("calculations")},
+        ingress=pipelines["ingress"],
+        egress=pipelines["egress"],
+        counters=_by_name(root, "counter_arrays", control.counter),
+        meters=_by_name(root, "meter_arrays", control.meter),
+        registers=_by_name(root, "register_arrays", control.register),
+        calculations=_by_name(root, "calculations", control.calculation),
         checksums=tuple(control.checksum(node) for node in root.nodes("checksums")),
         field_lists={node.number("id"): _field_list(node) for node in root.nodes("field_lists")},
         learn_lists={node.number("id"): _field_list(node) for node in root.nodes("learn_lists")},
     )
     check(program)
     return program
+
+
+def _by_name(root: Node, key: str, read: Callable[[Node], _T]) -> dict[str, _T]:
+    """The objects of an array, by name."""
+    found: dict[str, _T] = {}
+    for node in root.nodes(key):
+        if (name := node.text("name")) in found:
+            raise node.fail("there are two of this name")
+        found[name] = read(node)
+    return found
 
 
 def _single(root: Node, key: str) -> Node:
@@ -131,12 +153,13 @@ def _header_type(node: Node) -> HeaderType:
         if variable:
             fields.append(Field(item[0], 0, variable=True))
             continue
-        fields.append(Field(item[0], item[1], signed=len(item) == 3 and bool(item[2])))
-        fixed += item[1]
+        width = checked_width(item[1], f"{node.where}, field '{item[0]}'")
+        fields.append(Field(item[0], width, signed=len(item) == 3 and bool(item[2])))
+        fixed += width
     if sum(field.variable for field in fields) > 1:
         raise node.fail("a header can only have one variable field")
     if any(field.variable for field in fields):  # its width is what the longest header leaves
-        width = 8 * node.number("max_length") - fixed
+        width = checked_width(8 * node.number("max_length") - fixed, node.where)
         fields = [Field(field.name, width, variable=True) if field.variable else field for field in fields]
     return HeaderType(name, tuple(fields))
 
@@ -151,26 +174,34 @@ def _stack(node: Node, types: dict[str, HeaderType], names: dict[int, str]) -> S
     return Stack(node.text("name"), _lookup(node, "header_type", types), _by_id(node, "header_ids", names))
 
 
-def _unions(root: Node, names: dict[int, str]) -> tuple[list[Union], list[UnionStack]]:
-    members = {}
-    for node in root.nodes("header_union_types"):
+def _unions(root: Node, ids: dict[int, str]) -> tuple[dict[str, Union], dict[str, UnionStack]]:
+    def members(node: Node) -> list[str]:
         node.only("name", "id", "headers")
-        members[node.text("name")] = tuple(str(item[0]) for item in node.items("headers"))
-    unions, union_names = [], {}
-    for node in root.nodes("header_unions"):
+        return [member for member, _ in node.pairs("headers")]
+
+    def union(node: Node) -> Union:
         node.only("name", "id", "union_type", "header_ids", "pi_omit")
-        kind, headers = _lookup(node, "union_type", members), _by_id(node, "header_ids", names)
+        kind, headers = _lookup(node, "union_type", types), _by_id(node, "header_ids", ids)
         if len(kind) != len(headers):
             raise node.fail("the union and its type differ in the number of members")
-        unions.append(
-            Union(node.text("name"), node.text("union_type"), tuple(zip(kind, headers, strict=True)))
-        )
-        union_names[node.number("id")] = node.text("name")
-    stacks = []
-    for node in root.nodes("header_union_stacks"):
+        return Union(node.text("name"), node.text("union_type"), tuple(zip(kind, headers, strict=True)))
+
+    def stack(node: Node) -> UnionStack:
         node.only("name", "id", "union_type", "size", "header_union_ids")
-        stacks.append(UnionStack(node.text("name"), _by_id(node, "header_union_ids", union_names)))
-    return unions, stacks
+        return UnionStack(node.text("name"), _by_id(node, "header_union_ids", union_ids))
+
+    types = _by_name(root, "header_union_types", members)
+    union_ids = {node.number("id"): node.text("name") for node in root.nodes("header_unions")}
+    return _by_name(root, "header_unions", union), _by_name(root, "header_union_stacks", stack)
+
+
+def _errors(root: Node) -> dict[str, int]:
+    found = {}
+    for name, value in root.pairs("errors"):
+        if not isinstance(value, int) or value < 0:
+            raise root.fail(f"the error '{name}' needs a number, not {value!r}")
+        found[name] = value
+    return found
 
 
 def _lookup(node: Node, key: str, table: dict[str, _T]) -> _T:
@@ -181,7 +212,7 @@ def _lookup(node: Node, key: str, table: dict[str, _T]) -> _T:
 
 
 def _by_id(node: Node, key: str, names: dict[int, str]) -> tuple[str, ...]:
-    ids = node.items(key)
+    ids = node.numbers(key)
     for number in ids:
         if number not in names:
             raise node.fail(f"'{key}' names {number}, which does not exist")
@@ -274,7 +305,7 @@ def _extract_target(node: Node) -> Ref | UnionStackField:
 def _value_set(node: Node) -> ValueSet:
     node.only("name", "id", "compressed_bitwidth", "max_size")
     size = node.number("max_size") if node.has("max_size") else 0
-    return ValueSet(node.text("name"), node.number("id"), node.number("compressed_bitwidth"), size)
+    return ValueSet(node.text("name"), node.number("id"), node.width("compressed_bitwidth"), size)
 
 
 def _field_list(node: Node) -> FieldList:

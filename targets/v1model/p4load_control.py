@@ -36,7 +36,7 @@ def action(node: Node) -> Action:
     parameters = []
     for item in node.nodes("runtime_data"):
         item.only("name", "bitwidth")
-        parameters.append(Parameter(item.text("name"), item.number("bitwidth")))
+        parameters.append(Parameter(item.text("name"), item.width("bitwidth")))
     return Action(
         node.text("name"),
         node.number("id"),
@@ -92,7 +92,7 @@ def meter(node: Node) -> MeterArray:
 def register(node: Node) -> RegisterArray:
     """A register array."""
     node.only("name", "id", "size", "bitwidth")
-    return RegisterArray(node.text("name"), node.number("id"), node.number("size"), node.number("bitwidth"))
+    return RegisterArray(node.text("name"), node.number("id"), node.number("size"), node.width("bitwidth"))
 
 
 def calculation(node: Node) -> Calculation:
@@ -201,7 +201,10 @@ def _table(node: Node, actions: dict[int, Action]) -> Table:
     if kind not in ("simple", "indirect", "indirect_ws"):
         raise node.fail(f"tables of type '{kind}' are not supported by the embedded target")
     keys = tuple(_key(item) for item in node.nodes("key"))
-    ids = tuple(int(number) for number in node.items("action_ids"))
+    ids = tuple(node.numbers("action_ids"))
+    if not node.has("action_ids"):  # older compilers give names alone
+        names = [str(name) for name in node.items("actions")]
+        ids = tuple(number for number, found in actions.items() if found.name in names)
     if unknown := [number for number in ids if number not in actions]:
         raise node.fail(f"there is no action with id {unknown[0]}")
     hit_miss, by_action = _next_nodes(node, ids, actions)

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Strict reading of JSON objects: every key must be known, every value of its type, or a UserError names it."""
+"""Strict reading of JSON objects: a key that is not known, or a value of another type, is a UserError."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from grasp import UserError
+
+MAX_WIDTH = 1 << 14  # bits of a value; p4c stops at 2048 by default
 
 
 class Node:
@@ -51,6 +53,10 @@ class Node:
             raise self.fail(f"'{key}' must be a number that is not negative, not {_show(value)}")
         return int(value)
 
+    def width(self, key: str) -> int:
+        """A width in bits."""
+        return checked_width(self.number(key), self.where)
+
     def flag(self, key: str, default: bool = False) -> bool:
         """A boolean; the default where it is missing or null."""
         return bool(self._typed(key, bool)) if self.has(key) else default
@@ -58,6 +64,22 @@ class Node:
     def items(self, key: str) -> list[Any]:
         """An array; empty where it is missing or null."""
         return list(self._typed(key, list)) if self.has(key) else []
+
+    def numbers(self, key: str) -> list[int]:
+        """An array of integers that are not negative."""
+        found = self.items(key)
+        for item in found:
+            if not isinstance(item, int) or isinstance(item, bool) or item < 0:
+                raise self.fail(f"'{key}' must hold numbers that are not negative, not {_show(item)}")
+        return found
+
+    def pairs(self, key: str) -> list[tuple[str, Any]]:
+        """An array of pairs, each of a name and something else."""
+        found = self.items(key)
+        for item in found:
+            if not isinstance(item, list) or len(item) != 2 or not isinstance(item[0], str):
+                raise self.fail(f"'{key}' must hold pairs of a name and a value, not {_show(item)}")
+        return [(name, value) for name, value in found]
 
     def nodes(self, key: str) -> list[Node]:
         """An array of objects."""
@@ -89,6 +111,13 @@ def hexadecimal(text: object, where: str) -> int:
         return int(str(text), 16)
     except ValueError:
         raise UserError(f"BMv2 JSON, {where}: not a hexadecimal number: {_show(text)}") from None
+
+
+def checked_width(value: int, where: str) -> int:
+    """The width in bits, if it is one that the target can have."""
+    if not 0 < value <= MAX_WIDTH:
+        raise UserError(f"BMv2 JSON, {where}: a width of {_show(value)} bits is not 1 to {MAX_WIDTH}")
+    return value
 
 
 def _show(value: object) -> str:

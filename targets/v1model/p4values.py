@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from grasp import UserError
-from grasp.targets.v1model.p4reader import Node, hexadecimal
+from grasp.targets.v1model.p4reader import Node, checked_width, hexadecimal
 
 VALID = "$valid$"  # the hidden one-bit field of every header
 
@@ -51,8 +51,10 @@ class Ref:
 
 
 REFERENCES = frozenset(
-    ("header", "header_stack", "header_union", "header_union_stack", "calculation")
-    + ("meter_array", "counter_array", "register_array")
+    (
+        *("header", "header_stack", "header_union", "header_union_stack"),
+        *("calculation", "meter_array", "counter_array", "register_array"),
+    )
 )
 
 
@@ -152,7 +154,7 @@ def read_value(json: Any, where: str) -> Value:
         case "field":
             return _field(value, where)
         case "hexstr":
-            return Const(hexadecimal(value, where), node.number("bitwidth") if node.has("bitwidth") else None)
+            return Const(hexadecimal(value, where), node.width("bitwidth") if node.has("bitwidth") else None)
         case "bool":
             return BoolConst(node.flag("value"))
         case "local" | "runtime_data":
@@ -163,7 +165,7 @@ def read_value(json: Any, where: str) -> Value:
             return UnionStackField(*_strings(value, 3, where))
         case "lookahead":
             offset, width = _numbers(value, 2, where)
-            return Lookahead(offset, width)
+            return Lookahead(checked_width(offset + 1, where) - 1, checked_width(width, where))
         case "string":
             return Text(node.text("value"))
         case "parameters_vector":
@@ -196,6 +198,11 @@ def _operation(node: Node) -> Operation:
         return Operation(op, operand("left"), Const(node.number("right")))
     if op in UNARY and not node.has("left"):
         return Operation(op, None, operand("right"))
+    if op in ("two_comp_mod", "sat_cast", "usat_cast"):
+        size = operand("right")
+        if not isinstance(size, Const):
+            raise node.fail(f"the width of '{op}' is not a constant")
+        return Operation(op, operand("left"), Const(checked_width(size.value, where)))
     if op in BINARY:
         return Operation(
             "dereference_header_stack" if op == "dereference_stack" else op, operand("left"), operand("right")

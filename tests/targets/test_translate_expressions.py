@@ -14,7 +14,12 @@ from .documents import document, field, hexstr, operation, switch
 pytestmark = pytest.mark.packet
 
 WIDTHS = (1, 3, 8, 9, 16, 31, 32, 33, 48, 63, 64, 65, 100, 127, 128, 129, 200)
-INPUTS = [(f"{'s' if signed else 'u'}{width}", width, signed) for width in WIDTHS for signed in (False, True) if width > 1 or not signed]
+INPUTS = [
+    (f"{'s' if signed else 'u'}{width}", width, signed)
+    for width in WIDTHS
+    for signed in (False, True)
+    if width > 1 or not signed
+]
 OUTPUTS = 48  # expressions in one program
 
 
@@ -31,13 +36,15 @@ class Expression:
     """A random expression: its JSON, and its value for given inputs."""
 
     def __init__(self, source, depth):
-        make = source.choice([self.leaf, self.constant] if depth == 0 else [
-            self.leaf, self.wrapped, self.wrapped, self.wrapped, self.bitwise, self.choice, self.saturated, self.shifted, self.divided,
-        ])  # fmt: skip
+        inner = [self.leaf, self.bitwise, self.choice, self.saturated, self.shifted, self.divided]
+        kinds = (
+            [self.leaf, self.constant] if depth == 0 else [*inner, self.wrapped, self.wrapped, self.wrapped]
+        )
+        make = source.choice(kinds)
         self.json, self.value = make(source, depth)
 
     def leaf(self, source, depth):
-        name, width, _ = source.choice(INPUTS)
+        name, _, _ = source.choice(INPUTS)
         return field("h", name), lambda inputs: inputs[name]
 
     def constant(self, source, depth):
@@ -52,8 +59,12 @@ class Expression:
         compute = {"+": int.__add__, "-": int.__sub__, "*": int.__mul__, "~": lambda _, y: ~y}[op]
         inner = operation(op, None if op == "~" else a.json, b.json)
         if source.random() < 0.5:
-            return operation("&", inner, hexstr((1 << width) - 1)), lambda i: low(compute(a.value(i), b.value(i)), width)
-        return operation("two_comp_mod", inner, hexstr(width)), lambda i: signed(compute(a.value(i), b.value(i)), width)
+            return operation("&", inner, hexstr((1 << width) - 1)), lambda i: low(
+                compute(a.value(i), b.value(i)), width
+            )
+        return operation("two_comp_mod", inner, hexstr(width)), lambda i: signed(
+            compute(a.value(i), b.value(i)), width
+        )
 
     def bitwise(self, source, depth):
         a, b = Expression(source, depth - 1), Expression(source, depth - 1)
@@ -64,7 +75,14 @@ class Expression:
     def choice(self, source, depth):
         a, b, c, d = (Expression(source, depth - 1) for _ in range(4))
         op = source.choice(["==", "!=", "<", "<=", ">", ">="])
-        compare = {"==": int.__eq__, "!=": int.__ne__, "<": int.__lt__, "<=": int.__le__, ">": int.__gt__, ">=": int.__ge__}[op]
+        compare = {
+            "==": int.__eq__,
+            "!=": int.__ne__,
+            "<": int.__lt__,
+            "<=": int.__le__,
+            ">": int.__gt__,
+            ">=": int.__ge__,
+        }[op]
         json = operation("?", c.json, d.json, cond=operation(op, a.json, b.json))
         return json, lambda i: c.value(i) if compare(a.value(i), b.value(i)) else d.value(i)
 
@@ -72,7 +90,9 @@ class Expression:
         width, a, b = source.choice(WIDTHS[1:]), Expression(source, depth - 1), Expression(source, depth - 1)
         op, unsigned = source.choice("+-"), source.random() < 0.5
         lowest, highest = (0, (1 << width) - 1) if unsigned else (-(1 << width - 1), (1 << width - 1) - 1)
-        json = operation("usat_cast" if unsigned else "sat_cast", operation(op, a.json, b.json), hexstr(width))
+        json = operation(
+            "usat_cast" if unsigned else "sat_cast", operation(op, a.json, b.json), hexstr(width)
+        )
         sign = 1 if op == "+" else -1
         return json, lambda i: min(max(a.value(i) + sign * b.value(i), lowest), highest)
 
@@ -86,7 +106,7 @@ class Expression:
         return operation("&", shifted, hexstr((1 << width) - 1)), lambda i: low(a.value(i) << value(i), width)
 
     def divided(self, source, depth):
-        name, width, _ = source.choice([one for one in INPUTS if not one[2] and one[1] <= 128])
+        name, _, _ = source.choice([one for one in INPUTS if not one[2] and one[1] <= 128])
         divisor = source.choice([1, 3, 10, 255, 1 << 40])
         op = source.choice("/%")
         compute = {"/": int.__floordiv__, "%": int.__mod__}[op]
@@ -132,7 +152,16 @@ def test_random_expressions(seed):
         for _ in range(60):
             inputs = {}
             for name, width, is_signed in INPUTS:
-                value = source.choice([0, 1, (1 << width) - 1, 1 << (width - 1), source.getrandbits(width), source.getrandbits(width)])
+                value = source.choice(
+                    [
+                        0,
+                        1,
+                        (1 << width) - 1,
+                        1 << (width - 1),
+                        source.getrandbits(width),
+                        source.getrandbits(width),
+                    ]
+                )
                 inputs[name] = signed(value, width) if is_signed else low(value, width)
             ((port, data),) = engine.process(0, pack(inputs, fields))
             assert port == 1
@@ -146,12 +175,27 @@ def test_conditions():
     """Truth values: and, or, not, comparisons of both signs, conversion to and from numbers."""
     a, b, c = field("h", "a"), field("h", "b"), field("h", "c")
     conditions = {
-        "and": (operation("and", operation(">", a, b), operation("<", c, hexstr(9))), lambda a, b, c: a > b and c < 9),
-        "or": (operation("or", operation("==", a, c), operation("!=", b, c)), lambda a, b, c: a == c or b != c),
+        "and": (
+            operation("and", operation(">", a, b), operation("<", c, hexstr(9))),
+            lambda a, b, c: a > b and c < 9,
+        ),
+        "or": (
+            operation("or", operation("==", a, c), operation("!=", b, c)),
+            lambda a, b, c: a == c or b != c,
+        ),
         "not": (operation("not", None, operation("<=", a, hexstr(5))), lambda a, b, c: not a <= 5),
-        "mixed": (operation("and", operation("or", operation(">=", a, hexstr(200)), operation("==", b, hexstr(3))),
-                            operation("d2b", None, c)), lambda a, b, c: (a >= 200 or b == 3) and c != 0),  # fmt: skip
-        "equal": (operation("==", operation("<", a, b), operation("<", b, c)), lambda a, b, c: (a < b) == (b < c)),
+        "mixed": (
+            operation(
+                "and",
+                operation("or", operation(">=", a, hexstr(200)), operation("==", b, hexstr(3))),
+                operation("d2b", None, c),
+            ),
+            lambda a, b, c: (a >= 200 or b == 3) and c != 0,
+        ),
+        "equal": (
+            operation("==", operation("<", a, b), operation("<", b, c)),
+            lambda a, b, c: (a < b) == (b < c),
+        ),
     }
     fields = [("a", 8, False), ("b", 8, True), ("c", 8, False), *((name, 8, False) for name in conditions)]
     primitives = [

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Translates a program from BMv2 JSON to one C file, which runtime/*.h explains to the C compiler.
 
-The C is meant to be read: it has the P4 program's names, one function for each parser state, action and table,
-and ifs and switches where the P4 program has them.
+The C is meant to be read: it has the P4 program's names, one function for each parser state, action and
+table, and ifs and switches where the P4 program has them.
 """
 
 from __future__ import annotations

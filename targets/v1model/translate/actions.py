@@ -27,7 +27,8 @@ def action_function(layout: Layout, objects: Objects, action: Action) -> str:
     head = "".join(f", {_declaration(parameter)}" for parameter in parameters)
     text = "".join(f"    {line}\n" for line in lines)
     name = objects.action_names[action.id]
-    return f"/* action {comment(action.name)} */\nstatic inline void {name}(struct state *s{head}) {{\n{text}}}\n"
+    title = f"/* action {comment(action.name)} */"
+    return f"{title}\nstatic inline void {name}(struct state *s{head}) {{\n{text}}}\n"
 
 
 def _declaration(argument: Argument) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What values an expression can take. BMv2 computes with integers of any size; bounds tell which C type is enough."""
+"""What values an expression can take, which tells what C type is enough: BMv2's integers are of any size."""
 
 from __future__ import annotations
 

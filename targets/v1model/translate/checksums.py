@@ -68,7 +68,7 @@ class Checksums:
         return f"return v1_hash_{algorithm.removesuffix('_custom')}(bytes, count);"
 
     def _bytes(self, inputs: tuple[FieldRef | Const | Ref, ...], payload: bool) -> list[str]:
-        """C statements that collect the inputs in `bytes`, `count` of them: what is in invalid headers is left out."""
+        """C statements that collect the inputs in `bytes`, `count` of them; invalid headers are left out."""
         most = sum(self._most(item) for item in inputs)
         room = f"{(most + 7) // 8 + 8}" + (" + s->v1.length - s->v1.parsed" if payload else "")
         groups = [(header, list(found)) for header, found in groupby(inputs, self._condition)]

@@ -5,76 +5,16 @@ from __future__ import annotations
 
 import re
 
-_TAKEN = frozenset(
-    [
-        "auto",
-        "break",
-        "case",
-        "char",
-        "const",
-        "continue",
-        "default",
-        "do",
-        "double",
-        "else",
-        "enum",
-        "extern",
-        "float",
-        "for",
-        "goto",
-        "if",
-        "inline",
-        "int",
-        "long",
-        "register",
-        "restrict",
-        "return",
-        "short",
-        "signed",
-        "sizeof",
-        "static",
-        "struct",
-        "switch",
-        "typedef",
-        "union",
-        "unsigned",
-        "void",
-        "volatile",
-        "while",
-        "asm",
-        "typeof",
-        "bool",
-        "true",
-        "false",
-        "NULL",
-        "errno",
-        "stdin",
-        "stdout",
-        "stderr",
-        "main",
-        "linux",
-        "unix",
-        "s",
-        "packet",
-        "state",
-        "next",
-        "end",
-        "at",
-        "key",
-        "entry",
-        "call",
-        "table",
-        "args",
-        "index",
-        "color",
-        "value",
-        "words",
-        "context",
-        "out",
-        "cursor",
-        "hit",
-    ]
-)
+_KEYWORDS = """
+    auto break case char const continue default do double else enum extern float for goto if inline int long
+    register restrict return short signed sizeof static struct switch typedef union unsigned void volatile
+    while asm typeof bool true false NULL errno stdin stdout stderr main linux unix
+"""
+# What the generated functions call their own variables.
+_VARIABLES = """
+    s packet state next end at key entry call table args index color value words context out cursor hit
+"""
+_TAKEN = frozenset(f"{_KEYWORDS} {_VARIABLES}".split())
 
 
 class Names:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """C expressions with their types and bounds, and how operations on them are written.
 
-Each function takes the bounds of its result, and writes it in a type that holds them; where only the low bits of a
-result are wanted, a type of that size is enough, since sums, differences, products and bitwise operations modulo
-a power of two need no more of their operands.
+Each function takes the bounds of its result, and writes it in a type that holds them. Where only the low bits
+of a result are wanted, a type of that size is enough: sums, differences, products and bitwise operations need
+no more of their operands for that.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Expressions of the BMv2 JSON in C.
 
-BMv2 computes with integers of any size, and p4c writes the masks and sign extensions that P4 asks for. Here every
-expression has bounds and gets the smallest C type that holds its exact value, except where only the low bits of a
-value are wanted, as under a mask: those are computed in a type of that size.
+BMv2 computes with integers of any size, and p4c writes the masks and sign extensions that P4 asks for. Here
+every expression has bounds and gets the smallest C type that holds its exact value, except where only the low
+bits of a value are wanted, as under a mask: those are computed in a type of that size.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Expressions:
         return code.text if code.type in (INT, U32, U64) else self.codes.convert(code, U64)
 
     def exact(self, value: Value) -> Code:
-        """C code for the exact value, in the smallest type for its bounds or the type that it is stored in."""
+        """C code for the exact value, in the smallest type for its bounds or the type of its field."""
         if is_bool(value):
             return Code(term(self.truth(value)), INT, BOOL)
         match value:

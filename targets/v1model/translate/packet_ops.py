@@ -107,8 +107,10 @@ class PacketOps:
         code = self.expressions.exact(value)
         width = 1 if is_bool(value) else code.bounds.bits
         if code.type == WIDE:
-            return f"{{v1_wide_copy((uint64_t[V1_LIMBS]){{0}}, {code.text}), {width}, {_flag(code.bounds.low < 0)}}}"
-        return f"{{{as_words(Part(code.term, width))}, {width}, {_flag(code.bounds.low < 0)}}}"
+            words = f"v1_wide_copy((uint64_t[V1_LIMBS]){{0}}, {code.text})"
+        else:
+            words = as_words(Part(code.term, width))
+        return f"{{{words}, {width}, {'true' if code.bounds.low < 0 else 'false'}}}"
 
     def check(self, condition: Value) -> Lines:
         """Assert and assume: log and drop if the condition does not hold."""
@@ -122,7 +124,3 @@ def _number(value: Value, op: str) -> int:
     if not isinstance(value, Const):
         raise UserError(f"BMv2 JSON: '{op}' needs a constant")
     return value.value
-
-
-def _flag(value: bool) -> str:
-    return "true" if value else "false"

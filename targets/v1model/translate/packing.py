@@ -11,7 +11,7 @@ from grasp.targets.v1model.translate.layout import words
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A value to be written: its C text and width. Up to 128 bits it is an integer, beyond that an array of words."""
+    """A value to be written: its C text, an integer up to 128 bits, else an array of words; and its width."""
 
     text: str
     width: int
@@ -25,7 +25,7 @@ class Part:
 
 
 def load(field: Field, offset: int, source: str) -> str:
-    """C code for a field of up to 128 bits at a bit offset from `source`; '' if it takes more than loads and shifts."""
+    """C code for the field at a bit offset from `source`; '' if it takes more than loads and shifts."""
     first, inside, width = offset // 8, offset % 8, field.width
     count = (inside + width + 7) // 8
     at = f"{source} + {first}" if first else source

@@ -40,7 +40,7 @@ class Writer:
         ]
         for pipeline in (program.ingress, program.egress):
             parts += [tables.functions(pipeline), Pipelines(layout, objects, pipeline).function()]
-        parts += [self._deparser(), self._copies(), self._digests(), self._interface()]
+        parts += [self._deparser(), self._copies(), self._digests(), _INTERFACE]
         # What the parts above have turned out to need comes before them.
         return "\n".join(
             [self._head(), layout.declarations(), objects.enums(), self._headers(), *parts, self._tail()]
@@ -144,43 +144,45 @@ class Writer:
                 raise UserError(f"BMv2 JSON: field list '{found.name}' has something that is not a field")
         return refs
 
-    def _interface(self) -> str:
-        """The functions that the run time calls."""
-        state, packet = "(struct state *)packet", "struct v1_packet *packet"
-        functions = [
-            _function(
-                f"static void program_reset({packet})",
-                [
-                    f"struct state *s = {state};",
-                    "memset(&s->meta, 0, sizeof s->meta);",
-                    "memset(&s->hdr, 0, sizeof s->hdr);",
-                ],
-            ),
-            _function(
-                f"static void program_reset_metadata({packet})",
-                [f"struct state *s = {state};", "memset(&s->meta, 0, sizeof s->meta);"],
-            ),
-            _function(
-                f"static void program_parse({packet})",
-                [f"struct state *s = {state};", "parse_headers(s);", "verify_checksums(s);"],
-            ),
-            _function(f"static void program_ingress({packet})", [f"apply_ingress({state});"]),
-            _function(f"static void program_egress({packet})", [f"apply_egress({state});"]),
-            _function(
-                f"static size_t program_deparse({packet}, uint8_t *out)",
-                [f"return write_headers({state}, out);"],
-            ),
-            _function(
-                f"static void program_copy_fields(struct v1_packet *to, const {packet.replace('packet *packet', 'packet *from')}, uint32_t list)",
-                ["copy_list((struct state *)to, (const struct state *)from, list);"],
-            ),
-            _function(
-                f"static void program_digest(const {packet}, uint32_t digest, uint64_t *words)",
-                ["digest_words((const struct state *)packet, digest, words);"],
-            ),
-        ]
-        return "\n".join(functions)
-
 
 def _function(head: str, lines: list[str]) -> str:
     return f"{head} {{\n" + "".join(f"    {line}\n" for line in lines) + "}\n"
+
+
+_INTERFACE = """static void program_reset(struct v1_packet *packet) {
+    struct state *s = (struct state *)packet;
+    memset(&s->meta, 0, sizeof s->meta);
+    memset(&s->hdr, 0, sizeof s->hdr);
+}
+
+static void program_reset_metadata(struct v1_packet *packet) {
+    struct state *s = (struct state *)packet;
+    memset(&s->meta, 0, sizeof s->meta);
+}
+
+static void program_parse(struct v1_packet *packet) {
+    struct state *s = (struct state *)packet;
+    parse_headers(s);
+    verify_checksums(s);
+}
+
+static void program_ingress(struct v1_packet *packet) {
+    apply_ingress((struct state *)packet);
+}
+
+static void program_egress(struct v1_packet *packet) {
+    apply_egress((struct state *)packet);
+}
+
+static size_t program_deparse(struct v1_packet *packet, uint8_t *out) {
+    return write_headers((struct state *)packet, out);
+}
+
+static void program_copy_fields(struct v1_packet *to, const struct v1_packet *from, uint32_t list) {
+    copy_list((struct state *)to, (const struct state *)from, list);
+}
+
+static void program_digest(const struct v1_packet *packet, uint32_t digest, uint64_t *words) {
+    digest_words((const struct state *)packet, digest, words);
+}
+"""

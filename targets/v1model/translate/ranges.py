@@ -105,7 +105,6 @@ def some(value: Value | None) -> Value:
 
 
 def width(value: Value | None) -> int:
-    """The width of a cast."""
-    if not isinstance(value, Const):
-        raise UserError("BMv2 JSON: the width of a cast is not a constant")
+    """The width of a cast: a constant, the reader of the JSON has seen to it."""
+    assert isinstance(value, Const)
     return value.value

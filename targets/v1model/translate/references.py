@@ -40,9 +40,7 @@ class References:
             case Operation(op="access_field", left=left, right=Const(offset)) if left is not None:
                 fields = self.header_type(left).fields
                 if offset >= len(fields):
-                    raise UserError(
-                        f"BMv2 JSON: field number {offset} of header '{self.header_type(left).name}' is missing"
-                    )
+                    raise UserError(f"BMv2 JSON: field number {offset} of {left} is missing")
                 return fields[offset]
         raise UserError(f"BMv2 JSON: {value} is not a field")
 
@@ -54,13 +52,16 @@ class References:
                 return layout.field(value)
             case StackField(stack, name):
                 kind = layout.program.stacks[stack].type
-                return f"{self._last(stack, len(layout.program.stacks[stack].headers))}.{layout.member(kind, name)}"
+                last = self._last(stack, len(layout.program.stacks[stack].headers))
+                return f"{last}.{layout.member(kind, name)}"
             case UnionStackField(stack, member, name):
                 union = layout.program.unions[layout.program.union_stacks[stack].unions[0]]
                 last = self._last(stack, len(layout.program.union_stacks[stack].unions))
-                return f"{last}.{self._part(union, member)}.{layout.member(self._member_type(union, member), name)}"
+                kind = self._member_type(union, member)
+                return f"{last}.{self._part(union, member)}.{layout.member(kind, name)}"
             case Operation(op="access_field", left=left) if left is not None:
-                return f"{self.header(left)}.{layout.member(self.header_type(left), self.field_type(value).name)}"
+                kind = self.header_type(left)
+                return f"{self.header(left)}.{layout.member(kind, self.field_type(value).name)}"
         raise UserError(f"BMv2 JSON: {value} is not a field")
 
     # -- headers
@@ -86,7 +87,8 @@ class References:
             case Operation(op="dereference_header_stack", left=Ref("header_stack", name), right=index) if (
                 index is not None
             ):
-                return f"{self.layout.stacks[name]}{self._at(index, len(self.layout.program.stacks[name].headers))}"
+                size = len(self.layout.program.stacks[name].headers)
+                return f"{self.layout.stacks[name]}{self._at(index, size)}"
             case Operation(op="access_union_header", left=left, right=Const(offset)) if left is not None:
                 union = self.union_type(left)
                 return f"{self.union(left)}.{self._part(union, union.members[offset][0])}"
@@ -122,7 +124,8 @@ class References:
             case Ref("header_union", name):
                 return self.layout.unions[name]
             case Operation(op="dereference_union_stack", left=Ref(_, name), right=index) if index is not None:
-                return f"{self.layout.stacks[name]}{self._at(index, len(self.layout.program.union_stacks[name].unions))}"
+                size = len(self.layout.program.union_stacks[name].unions)
+                return f"{self.layout.stacks[name]}{self._at(index, size)}"
         raise UserError(f"BMv2 JSON: {value} is not a header union")
 
     def union_parts(self, value: Value) -> list[tuple[str, HeaderType]]:

@@ -38,7 +38,7 @@ def is_plain_call(layout: Layout, table: Table) -> bool:
 
 
 def inlined_actions(layout: Layout) -> set[int]:
-    """Actions that p4c made of statements: called in one place, without a table, and without jumps in them."""
+    """Actions that p4c made of statements: called in one place, without a table, and free of jumps."""
     program, calls, others = layout.program, Counter[int](), set[int]()
     for pipeline in (program.ingress, program.egress):
         calls.update(call.action for call in pipeline.calls.values())
