@@ -48,7 +48,7 @@ class Table:
             self._rows[self._place_of(entry)] = _Row(self._initial(entry), entry.target)
 
     def _place_of(self, entry: Entry) -> _Place:
-        return matches.normalize(entry.key, self._fields), entry.priority
+        return matches.normalize(entry.key, self._fields), entry.priority if self._has_priority else 0
 
     def _initial_default(self) -> p4r.TableEntry:
         message = p4r.TableEntry(
@@ -61,8 +61,8 @@ class Table:
         """The message of an entry that came with the program."""
         message = p4r.TableEntry(
             table_id=self.info.preamble.id,
-            match=matches.encode(entry.key, self._fields),
-            priority=entry.priority if self._has_priority else 0,
+            match=self._match(self._place_of(entry)),
+            priority=self._place_of(entry)[1],
             is_const=self.info.is_const_table,  # the JSON, and so the engine, cannot tell
         )
         self._set_action(message, entry.target)
