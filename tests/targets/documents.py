@@ -32,7 +32,7 @@ def operation(op, left, right, **more):
 
 
 def document(fields, primitives, **more):
-    """A program that extracts a header `h` of these (name, width, signed), runs primitives, sends to port 1."""
+    """A program that extracts `h` of these fields (name, width, signed), runs primitives, sends to port 1."""
     standard = [[name, width, False] for name, width in STANDARD.items()]
     egress_spec = field("standard_metadata", "egress_spec")
     port = {"op": "assign", "parameters": [egress_spec, hexstr(1)]}

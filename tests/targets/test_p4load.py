@@ -224,6 +224,28 @@ def test_names_that_c_does_not_like():
         assert name in text
 
 
+def notes(value):
+    """What a document says of the places in the source that it comes from."""
+    for child in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        if isinstance(child, dict) and "source_fragment" in child:
+            yield child
+        else:
+            yield from notes(child)
+
+
+@pytest.mark.parametrize("path", sorted(PROGRAMS.glob("*.json")), ids=lambda path: path.stem)
+def test_the_json_belongs_to_the_source(path):
+    """Every place that p4c noted is still there: without p4c, this tells a JSON that was forgotten."""
+    lines = path.with_suffix(".p4").read_text().splitlines()
+    found = [
+        note for note in notes(json.loads(path.read_text())) if note["filename"].endswith(f"{path.stem}.p4")
+    ]
+    assert len(found) > 10
+    for note in found:
+        fragment = note["source_fragment"].split("\n")[0].removesuffix(" ...").replace('\\"', '"')
+        assert fragment.strip() in lines[note["line"] - 1]
+
+
 @pytest.mark.parametrize("name", [path.stem for path in sorted(PROGRAMS.glob("*.json"))])
 def test_a_translation_depends_on_the_program_alone(name):
     """The same text every time: the compiler's cache is keyed by it."""
