@@ -11,8 +11,8 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 import grpc
+from finsy import pbutil
 from finsy.proto import p4i, p4r, p4r_grpc
-from google.protobuf import text_format
 
 from grasp import UserError
 from grasp.targets.bench.scenario import CPU_PORT, Entry, Scenario
@@ -41,7 +41,7 @@ class Controller:
             text, self._json = p4info.read_text(), program.read_bytes()
         except OSError as error:
             raise UserError(f"cannot read {error.filename}: {error.strerror}") from None
-        self._info = text_format.Parse(text, p4i.P4Info())
+        self._info = pbutil.from_text(text, p4i.P4Info)
         self._channel = grpc.insecure_channel(address, [("grpc.enable_http_proxy", 0)])
         self._stub = p4r_grpc.P4RuntimeStub(self._channel)
         self._device_id = device_id

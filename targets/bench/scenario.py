@@ -67,8 +67,8 @@ class Scenario:
                 yield "sources", (port, self.site_mac(site), address), "NoAction", ()
         served = (SERVICE, SERVER_PORT, ENERGY, TIMEOUT)
         yield "services", (VIP, TCP, VIP_PORT), "set_service", served
-        served = (SERVICE, VIP, VIP_PORT, ENERGY, TIMEOUT)
-        yield "site_services", (TCP, SERVER_PORT), "set_site_service", served
+        known = (SERVICE, VIP, VIP_PORT, ENERGY, TIMEOUT)
+        yield "site_services", (TCP, SERVER_PORT), "set_site_service", known
 
     @property
     def parameters(self) -> tuple[int, ...]:
@@ -141,7 +141,7 @@ def segment(
 def _checksum(data: bytes) -> bytes:
     """RFC 1071."""
     data += b"\0" * (len(data) % 2)
-    total = sum(struct.unpack(f"!{len(data) // 2}H", data))
+    total: int = sum(struct.unpack(f"!{len(data) // 2}H", data))
     while total >> 16:
         total = (total >> 16) + (total & 0xFFFF)
     return (~total & 0xFFFF).to_bytes(2, "big")
