@@ -92,9 +92,6 @@ async def measure(
         ]
     )
     packets = counts.get("grasp_controller_packets", Counter())
-    import sys
-
-    print(packets, file=sys.stderr)
     return Measurements(
         sites=[site.label for site in topology.sites],
         switches=[switch.label for switch in topology.switches],

@@ -17,9 +17,13 @@ ETHERTYPE_ARP = 0x0806
 _ARP_REQUEST, _ARP_REPLY = 1, 2
 
 TABLE_MISS = 0
-_ANSWER_ARP = 10
+_STANDING = 10
 CONNECTION = 20
-"""Priorities: what nothing else matches, requests for the gateway's address, the entries of connections."""
+"""Priorities: what nothing else matches, entries that stay, the entries of connections."""
+
+TCP_OPENS = 0x02
+"""Value of `tcp_flags`, of which SYN and ACK are matched, in a connection's first packet."""
+_TCP = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,19 +80,29 @@ def standing_flows(state: SwitchState) -> Iterator[Flow]:
 
     What matches nothing goes to the controller. Requests for the addresses of gateway and services are
     answered by the switch, so that hosts find their way also while the controller is away.
+
+    The first packets of TCP services would go to the controller without an entry of their own. But Open
+    vSwitch remembers for a while what it did with a packet, and does it again with all that differ only in
+    what no entry looks at: the client's second packet would follow the first one to the controller.
     """
     yield Flow(TABLE_MISS, match(), (Output(CONTROLLER),))
     for entry in state.entries.values():
+        # The keys of both tables are exact.
+        keys = [key for key in entry.match if isinstance(key, int)]
         if entry.table == "arp_responder":
-            (address,), (mac,) = entry.match, entry.params
-            assert isinstance(address, int)  # the table's only key is exact
-            yield _answer_arp(address, mac)
+            yield _answer_arp(*keys, *entry.params)
+        elif entry.table == "services" and keys[1] == _TCP:
+            address, _, port = keys
+            opening = match(
+                eth_type=ETHERTYPE_IPV4, ip_proto=_TCP, ipv4_dst=address, tcp_dst=port, tcp_flags=TCP_OPENS
+            )
+            yield Flow(_STANDING, opening, (Output(CONTROLLER),))
 
 
 def _answer_arp(address: int, mac: int) -> Flow:
     """Turn the request into its own answer and send it back."""
     return Flow(
-        _ANSWER_ARP,
+        _STANDING,
         match(eth_type=ETHERTYPE_ARP, arp_op=_ARP_REQUEST, arp_tpa=address),
         (
             Move("eth_src", "eth_dst"),

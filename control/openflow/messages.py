@@ -12,6 +12,8 @@ from grasp.control.openflow.baseline import Add, Delete, Transmit
 from grasp.control.openflow.flows import CONTROLLER, Action, Flow, Match, Move, Output, Set, match
 
 _ETHERNET_FIELDS = frozenset({"eth_src", "eth_dst", "arp_sha", "arp_tha"})
+# Of tcp_flags (an extension of OpenFlow 1.3; in 1.5 a field like others) SYN and ACK are matched.
+_MATCHED_FLAGS = 0x12
 _MOVED_BITS = {"eth_src": 48, "arp_sha": 48, "arp_spa": 32}
 
 
@@ -60,7 +62,10 @@ def from_stats(stats: Iterable[Any]) -> list[Flow]:
 
 def from_match(found: Any) -> Match:
     """Return a match as the switch told it."""
-    return match(**{name: _to_number(value) for name, value in found.items()})
+    fields = dict(found.items())
+    if "tcp_flags" in fields:
+        fields["tcp_flags"], _ = fields["tcp_flags"]
+    return match(**{name: _to_number(value) for name, value in fields.items()})
 
 
 def is_over(reason: int) -> bool:
@@ -84,7 +89,10 @@ def has_more(reply: Any) -> bool:
 
 
 def _to_match(wanted: Match) -> Any:
-    return parser.OFPMatch(**{name: _to_value(name, value) for name, value in wanted})
+    fields: dict[str, Any] = {name: _to_value(name, value) for name, value in wanted}
+    if "tcp_flags" in fields:
+        fields["tcp_flags"] = fields["tcp_flags"], _MATCHED_FLAGS
+    return parser.OFPMatch(**fields)
 
 
 def _to_actions(actions: Iterable[Action]) -> list[Any]:

@@ -94,6 +94,10 @@ class Entry:
                 if value != port:
                     return False
                 continue
+            if name == "tcp_flags":
+                if TCP not in packet or int(packet[TCP].flags) & value[1] != value[0]:
+                    return False
+                continue
             layer, attribute = _FIELDS[name]
             if layer not in packet or getattr(packet[layer], attribute) != value:
                 return False

@@ -52,6 +52,9 @@ def test_a_connected_switch_gets_the_table_miss_entry_and_answers_arp_by_itself(
     net.connect("florida")
     (miss,) = [flow for flow in net.switches["florida"].listed() if flow.priority == 0]
     assert miss.match == ()
+    opening = [dict(flow.match) for flow in net.switches["florida"].listed() if len(flow.match) == 5]
+    vip = int(IPv4Address(VIP))
+    assert opening == [{"eth_type": 0x800, "ip_proto": 6, "ipv4_dst": vip, "tcp_dst": 80, "tcp_flags": 2}]
     net.disconnect("florida")
     net.receive(
         Port("florida", 3),
