@@ -317,7 +317,7 @@ class Table:
     profile: str | None
     default: DefaultEntry | None
     entries: tuple[Entry, ...]
-    constant_entries: bool
+    with_entries: bool  # the program has `entries`, perhaps none
     next_hit_miss: tuple[str | None, str | None] | None
     next_actions: dict[int, str | None]  # by action id
     next_default: str | None  # after a miss without a default action

@@ -93,7 +93,9 @@ class Descriptors:
         actions = [self.objects.actions[number] for number in table.actions]
         row = [f".name = {text(table.name)}", f".id = {table.id}", f".match = {MATCHES[table.match]}"]
         row += _array("field", "v1_field", fields, "fields")
-        row += [f".key_words = {key_size(places)}", f".size = {table.size}"]
+        # p4c states as many as there are initial entries; the size in the source stands in the P4Info alone.
+        size = max(table.size, 1024) if table.with_entries else table.size
+        row += [f".key_words = {key_size(places)}", f".size = {size}"]
         row += [f".actions = {len(actions)}", f".action = {_numbers('uint32_t', actions)}"] if actions else []
         row += self._default(table)
         meter = self.program.meters[table.direct_meter] if table.direct_meter else None
