@@ -12,7 +12,9 @@ VENV=.venv
 PYTHON=/usr/bin/python3 # the system's, whatever stands first on PATH
 # gcc libc6-dev  compile the translated P4 program      python3-venv  the virtual environment
 # mininet        mnexec, which starts emulated hosts    iproute2 ethtool util-linux  namespaces and links
-PACKAGES="gcc libc6-dev python3 python3-venv mininet iproute2 ethtool util-linux"
+# openvswitch-switch  the OpenFlow baseline runs its programs, never its service
+PACKAGES="gcc libc6-dev python3 python3-venv mininet iproute2 ethtool util-linux openvswitch-switch"
+POLICY=/usr/sbin/policy-rc.d # Debian's way to keep newly installed services from being started
 
 fail() {
     echo "build.sh: $*" >&2
@@ -29,8 +31,17 @@ install_packages() {
     [ "$(id -u)" = 0 ] || fail "Debian packages are missing; as root run: apt-get install --no-install-recommends$missing"
     echo "Installing Debian packages:$missing"
     DEBIAN_FRONTEND=noninteractive apt-get update -qq || fail "apt-get update failed; see above"
+    if [ ! -e $POLICY ]; then
+        trap 'rm -f $POLICY' EXIT
+        printf '#!/bin/sh\nexit 101\n' >$POLICY
+        chmod 755 $POLICY
+    fi
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null ||
         fail "apt-get could not install:$missing"
+    if [ "$(trap)" ]; then
+        rm -f $POLICY
+        trap - EXIT
+    fi
 }
 
 # The environment is made anew when the interpreter, pyproject.toml or the folder's place changed.
