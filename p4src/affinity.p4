@@ -111,8 +111,8 @@ control TrackReturn(in headers_t hdr, inout metadata_t meta) {
                 meta.drop = drop_t.NO_CONNECTION;  // left over from an earlier connection to another site
             }
         } else if (meta.connection.affinity == affinity_t.FREE && meta.to_host && hdr.tcp.isValid() &&
-                   hdr.tcp.syn == 0 && !meta.connection.fin && !meta.connection.rst) {
-            // A switch that restarted learns its established connections anew from what servers send.
+                   hdr.tcp.ack == 1 && !meta.connection.fin && !meta.connection.rst) {
+            // A switch that restarted learns its connections anew from what servers send.
             meta.connection.site = meta.source_site;
             meta.connection.affinity = affinity_t.CREATED;
             events.count((bit<32>)(bit<8>)event_t.RELEARNED);

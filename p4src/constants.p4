@@ -92,6 +92,11 @@ enum bit<8> drop_t {
 }
 const bit<32> DROP_REASONS = 16;
 
+// Ages in probes: steps of 33 ms, up to 8.4 s.
+const bit<8> AGE_LOG2 = 15;
+const time_t AGE_STEP = 1 << AGE_LOG2;
+const time_t AGE_LIMIT = 255 << AGE_LOG2;
+
 const bit<32> SITES = 256;
 const bit<32> AFFINITY_SLOTS = 65536;  // in each of the two ways
 const bit<32> FLOWLETS = 65536;

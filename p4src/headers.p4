@@ -63,9 +63,9 @@ header probe_t {
     bit<32> epoch;
     bit<32> sequence;
     energy_t headroom;
-    bit<16> utilisation;  // largest on the way, in UTILISATION_UNIT
+    bit<16> utilisation;  // largest on the way, in steps of 2^UNIT_LOG2 bytes
     bit<8> hops;
-    bit<8> reserved;
+    bit<8> age;  // of the site's last heartbeat, in steps of 2^AGE_LOG2 us, rounded up
 }
 
 header ipv4_header_t {

@@ -79,6 +79,7 @@ struct metadata_t {
     bool alive;
     bool state_changed;
     bool probe_out;  // the state goes out in a probe
+    bit<8> age;  // of the last heartbeat, as the probe says it
     bool charged;  // a job was charged to the site
     bool strike;  // out of the bracket until heard of again
 

@@ -79,9 +79,12 @@ control ApplyOperation(inout headers_t hdr, inout metadata_t meta,
             meta.state_changed = true;
         }
 
-        if (meta.state_changed && meta.alive && meta.state.flags & SITE_KNOWN != 0) {
+        time_t silence = meta.now |-| meta.state.heard;
+        if (meta.state_changed && meta.alive && silence <= AGE_LIMIT && meta.state.flags & SITE_KNOWN != 0) {
             // The change travels at once, in a probe, to every switch; the controller's copy is the answer.
-            // A silent site's waits for its next heartbeat: a probe would revive the site elsewhere.
+            // The probe is no sign of life, and says how old the last one is: a silent site is to expire
+            // everywhere at the same time.
+            meta.age = (bit<8>)((silence + AGE_STEP - 1) >> AGE_LOG2);
             meta.state.sequence = meta.state.sequence + 1;
             meta.probe_out = true;
             standard_metadata.mcast_grp = TRUNKS_AND_CPU;
@@ -106,7 +109,7 @@ control ApplyOperation(inout headers_t hdr, inout metadata_t meta,
         hdr.packet_in.budget = meta.state.budget;
         hdr.packet_in.headroom = meta.state.headroom;
         hdr.packet_in.next_hop = meta.state.next_hop;
-        hdr.packet_in.heard = meta.now |-| meta.state.heard;
+        hdr.packet_in.heard = silence;
 
         hdr.packet_out.setInvalid();
         meta.kind = kind_t.DONE;

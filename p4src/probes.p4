@@ -78,7 +78,8 @@ control TakeProbe(inout headers_t hdr, inout metadata_t meta,
             meta.state.headroom = hdr.probe.headroom;
             meta.state.budget = 0;
             meta.state.flags = (hdr.grasp.flags & SITE_DRAINED) | SITE_KNOWN;
-            meta.state.heard = meta.now;
+            meta.age = hdr.probe.age;
+            meta.state.heard = meta.now |-| ((time_t)meta.age << AGE_LOG2);
             meta.state.next_hop = (bit<16>)meta.port;
             meta.state.cost = cost;
             meta.state_changed = true;
@@ -108,7 +109,7 @@ control EmitProbe(inout headers_t hdr, in metadata_t meta) {
         hdr.probe.headroom = meta.state.headroom;
         hdr.probe.utilisation = meta.state.cost[23:8];
         hdr.probe.hops = meta.state.cost[7:0];
-        hdr.probe.reserved = 0;
+        hdr.probe.age = meta.age;
     }
 }
 

@@ -162,9 +162,10 @@ def probe(
     flags: int = 0,
     cost: int = 0,
     hops: int = 0,
+    age: int = 0,
 ) -> bytes:
     body = epoch.to_bytes(4, "big") + sequence.to_bytes(4, "big") + (headroom % (1 << 48)).to_bytes(6, "big")
-    body += cost.to_bytes(2, "big") + bytes([hops, 0])
+    body += cost.to_bytes(2, "big") + bytes([hops, age])
     return (
         bytes(Ether(src=GATEWAY, dst=GATEWAY, type=ETHERTYPE))
         + bytes([1, FrameType.PROBE, site, flags])
@@ -176,7 +177,7 @@ def probe_fields(frame: bytes) -> dict[str, int]:
     """A probe's fields, read from the bytes that p4src/headers.p4 gives them."""
     assert frame[12:16] == bytes([0x88, 0xB5, 1, FrameType.PROBE])
     ends = {"site": (16, 17), "flags": (17, 18), "epoch": (18, 22), "sequence": (22, 26)}
-    ends |= {"headroom": (26, 32), "utilisation": (32, 34), "hops": (34, 35)}
+    ends |= {"headroom": (26, 32), "utilisation": (32, 34), "hops": (34, 35), "age": (35, 36)}
     values = {name: int.from_bytes(frame[start:end], "big") for name, (start, end) in ends.items()}
     return values | {"headroom": to_signed(values["headroom"], 48)}
 

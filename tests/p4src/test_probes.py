@@ -23,12 +23,16 @@ from tests.p4src.site_switch import (
     number,
     probe,
     probe_fields,
+    set_parameters,
     to_service,
 )
 from tests.p4src.switch import Switch
 
 from grasp.control.wire import CPU_PORT, Drop, Operation, PacketOut, SiteFlag
 from grasp.telemetry.protocol import FrameType
+
+AGE_STEP = 1 << 15
+"""us; AGE_LOG2 of p4src/constants.p4."""
 
 
 def test_a_heartbeat_becomes_probes_on_every_trunk(switch: Switch) -> None:
@@ -37,7 +41,8 @@ def test_a_heartbeat_becomes_probes_on_every_trunk(switch: Switch) -> None:
     assert sorted(port for port, _ in connected) == [6, 7]
     first = probe_fields(connected[0][1])
     assert first | {"sequence": 0} == {
-        "site": 10, "flags": 0, "epoch": 5, "sequence": 0, "headroom": 12_345, "utilisation": 0, "hops": 0,
+        "site": 10, "flags": 0, "epoch": 5, "sequence": 0, "headroom": 12_345,
+        "utilisation": 0, "hops": 0, "age": 0,
     }  # fmt: skip
     assert probe_fields(heartbeat(switch, 10)[0][1])["sequence"] == first["sequence"] + 1
 
@@ -75,7 +80,8 @@ def test_a_probe_is_recorded_and_passed_on_away_from_where_it_came(switch: Switc
     ((port, frame),) = switch.send(6, probe(200, epoch=3, sequence=9, headroom=-77, cost=4, hops=2))
     assert port == 7
     assert probe_fields(frame) == {
-        "site": 200, "flags": 0, "epoch": 3, "sequence": 9, "headroom": -77, "utilisation": 4, "hops": 3,
+        "site": 200, "flags": 0, "epoch": 3, "sequence": 9, "headroom": -77,
+        "utilisation": 4, "hops": 3, "age": 0,
     }  # fmt: skip
     state = switch.read_site(200)
     assert (state.epoch, state.headroom, state.next_hop, state.flags) == (
@@ -201,6 +207,43 @@ def test_no_probe_revives_a_silent_site(switch: Switch, operation: Operation, kn
         switch.advance(EXPIRY + LATER)
     out = switch.packet_out(PacketOut(operation, site=10, epoch=2, budget=555))
     assert [port for port, _ in out] == [CPU_PORT]
+
+
+def test_a_probe_between_heartbeats_says_how_old_the_last_one_is(switch: Switch) -> None:
+    announce(switch, {10: 100})
+    switch.advance(EXPIRY // 2)
+    for operation in (Operation.SET_FORECAST, Operation.SET_DRAIN):
+        out = switch.packet_out(PacketOut(operation, site=10, epoch=2, budget=555))
+        (age,) = {probe_fields(frame)["age"] for port, frame in out if port != CPU_PORT}
+        silence = switch.read_site(10).heard
+        assert EXPIRY // 2 <= age * AGE_STEP < silence + AGE_STEP
+    assert probe_fields(heartbeat(switch, 10)[0][1])["age"] == 0
+
+
+def test_a_probe_is_as_fresh_as_the_heartbeat_behind_it(switch: Switch) -> None:
+    announce(switch, {11: 100})
+    age = EXPIRY // 2 // AGE_STEP
+    ((_, frame),) = switch.send(6, probe(200, headroom=10**9, age=age))
+    assert probe_fields(frame)["age"] == age
+    assert switch.read_site(200).heard >= age * AGE_STEP
+    assert connect(switch, 40000) == 200
+    switch.advance(EXPIRY // 2 + LATER)
+    heartbeat(switch, 11)
+    assert connect(switch, 40001) == 11
+    assert not switch.read_site(200).flags & SiteFlag.ALIVE
+
+
+def test_a_heartbeat_too_old_for_a_probe_to_tell_sends_none(switch: Switch) -> None:
+    if switch.real_time:
+        pytest.skip("takes nine seconds")
+    set_parameters(switch, expiry=60_000_000)
+    announce(switch, {10: 100})
+    operation = PacketOut(Operation.SET_DRAIN, site=10, flags=1)
+    switch.advance(255 * AGE_STEP)
+    assert {probe_fields(f)["age"] for port, f in switch.packet_out(operation) if port != CPU_PORT} == {255}
+    switch.advance(1)
+    assert [port for port, _ in switch.packet_out(operation)] == [CPU_PORT]
+    assert probe_fields(heartbeat(switch, 10)[0][1])["flags"] == SiteFlag.DRAINED
 
 
 def test_what_was_set_while_a_site_was_silent_travels_with_its_next_heartbeat(switch: Switch) -> None:

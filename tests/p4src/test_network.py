@@ -1,0 +1,283 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What only several switches can show: probes in loops, jobs from end to end, failures, restarts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from random import Random
+
+import pytest
+from tests.p4src.network import BEAT, EXPIRY, SERVICE, Network, mesh, ring, server_of
+from tests.p4src.site_switch import probe
+
+from grasp.control.wire import SiteFlag
+
+pytestmark = pytest.mark.packet
+
+
+@pytest.fixture
+def build() -> Iterator[Callable[..., Network]]:
+    """Builds networks whose sites are known everywhere: site n has 10,000 x (n + 1) mWh."""
+    built = []
+
+    def make(size: int, links: list[tuple[int, int]]) -> Network:
+        network = Network(size, links)
+        built.append(network)
+        for site in range(2 * size):
+            network.forecast(site, 1, 10_000 * (site + 1))
+        network.beat()
+        return network
+
+    yield make
+    for network in built:
+        network.close()
+
+
+def agree(network: Network, site: int) -> bool:
+    """Whether all switches know the same of a site, and their next hops lead there without a loop."""
+    states = [switch.read_site(site) for switch in network.switches]
+    if len({(s.epoch, s.headroom, bool(s.flags & SiteFlag.ALIVE)) for s in states}) > 1:
+        return False
+    for start in range(network.size):
+        at = start
+        for _ in range(network.size):
+            if at == site // 2:
+                break
+            at = states[at].next_hop - 10
+        if at != site // 2 or states[at].next_hop != server_of(site).port:
+            return False
+    return True
+
+
+TOPOLOGIES = pytest.mark.parametrize(
+    ("size", "links"),
+    [
+        (1, []),
+        (2, [(0, 1)]),
+        (3, ring(3)),
+        (4, [(0, 1), (1, 2), (2, 3)]),
+        (8, ring(8)),
+        (5, mesh(5)),
+        (6, [*ring(6), (0, 3), (1, 4)]),
+    ],
+    ids=["one", "two", "ring-3", "line-4", "ring-8", "mesh-5", "ladder-6"],
+)
+
+
+@TOPOLOGIES
+def test_probes_reach_every_switch_and_end(
+    build: Callable[..., Network], size: int, links: list[tuple[int, int]]
+) -> None:
+    network = build(size, links)
+    assert all(agree(network, site) for site in range(2 * size))
+    before = network.carried
+    network.beat()
+    # Over each link a piece of news goes at least once and, with one accepted copy per switch, at most twice.
+    assert network.carried - before <= 2 * size * 2 * len(links)
+    assert all(agree(network, site) for site in range(2 * size))
+
+
+def test_the_shortest_of_equally_busy_paths_is_taken(build: Callable[..., Network]) -> None:
+    network = build(5, ring(5))
+    assert [network.switches[n].read_site(0).next_hop for n in range(5)] == [3, 10, 11, 14, 10]
+
+
+def test_an_old_probe_does_not_travel_again(build: Callable[..., Network]) -> None:
+    network = build(3, ring(3))
+    for _ in range(5):
+        network.beat()
+    before = network.carried
+    for switch, port in ((0, 11), (0, 12), (1, 12), (2, 10)):
+        for sequence in range(5):
+            assert network.send(switch, port, probe(0, epoch=1, sequence=sequence, headroom=10**9)) == []
+    assert network.carried == before
+    assert all(agree(network, site) for site in range(6))
+
+
+@TOPOLOGIES
+def test_a_job_is_charged_once_at_its_site_and_everyone_learns_of_it(
+    build: Callable[..., Network], size: int, links: list[tuple[int, int]]
+) -> None:
+    network = build(size, links)
+    best = 2 * size - 1
+    for switch in range(size):
+        for _ in range(2):  # the second is a repetition
+            assert network.request(switch, 40000) == best
+        assert network.respond(best, switch, 40000, "SA")
+        assert network.request(switch, 40000, "A") == best
+        network.beat()
+        expected = 10_000 * size * 2 - SERVICE.energy * (switch + 1)
+        assert [s.read_site(best).headroom for s in network.switches] == [expected] * size
+
+
+def test_many_jobs_are_shared_out_as_if_one_had_chosen(build: Callable[..., Network]) -> None:
+    """With a heartbeat after each job every switch sees the same, and chooses the best of all sites."""
+    network = build(3, ring(3))
+    headrooms = [10_000 * (n + 1) for n in range(6)]
+    chance = Random(3)
+    for job in range(150):
+        best = max(range(6), key=lambda n: (headrooms[n], -n))
+        assert network.request(chance.randrange(3), 40000 + job) == best
+        headrooms[best] -= SERVICE.energy
+        network.beat()
+
+
+def test_a_dead_agents_site_gets_no_job_anywhere_whatever_its_forecasts(
+    build: Callable[..., Network],
+) -> None:
+    network = build(3, ring(3))
+    assert network.request(0, 40000) == 5
+    network.silent.add(5)
+    for epoch in (2, 3, 4, 5):
+        network.beat()
+        network.forecast(5, epoch, 10**9)
+    for switch in range(3):
+        assert not network.switches[switch].read_site(5).flags & SiteFlag.ALIVE
+        assert network.request(switch, 40001) == 4
+    assert network.request(0, 40000, "A") == 5  # what it has, it keeps
+    network.silent.clear()
+    network.beat()
+    assert [network.request(switch, 40002) for switch in range(3)] == [5, 5, 5]
+
+
+def test_connections_survive_a_cut_link(build: Callable[..., Network]) -> None:
+    network = build(3, ring(3))
+    assert network.request(0, 40000) == 5
+    network.cut(0, 2)
+    network.beat()
+    network.route()
+    assert network.request(0, 40000, "A") == 5
+    assert network.respond(5, 0, 40000)
+    assert network.request(0, 40001) == 5
+    network.beat()
+    assert all(agree(network, site) for site in range(6))
+
+
+def test_a_steady_flow_survives_a_cut_link(build: Callable[..., Network]) -> None:
+    """Packets that follow each other within the flowlet gap, all along."""
+    network = build(3, ring(3))
+    assert network.request(0, 40000) == 5
+    network.cut(0, 2)
+    reached = []
+    for _ in range(5):
+        network.beat()
+        for step in range(10):
+            for switch in network.switches:
+                switch.advance(BEAT // 100)
+            if step:
+                reached.append(network.request(0, 40000, "A"))
+    assert reached[-1] == 5
+    lost = reached.count(None) / 9
+    assert lost <= EXPIRY / BEAT + 1
+
+
+def test_without_a_path_a_site_is_not_chosen(build: Callable[..., Network]) -> None:
+    network = build(2, [(0, 1)])
+    network.cut(0, 1)
+    for _ in range(EXPIRY // BEAT + 1):
+        network.beat()
+    network.route()
+    assert network.request(0, 40000) == 1
+    assert network.request(1, 40000) == 3
+    assert network.switches[0].read_site(3).flags & SiteFlag.ALIVE == 0
+
+
+@pytest.mark.parametrize("restarted", [0, 1, 2], ids=["ingress", "between", "site"])
+def test_connections_survive_a_restarted_switch(build: Callable[..., Network], restarted: int) -> None:
+    """The ingress switch learns its connections from what servers send; no other needs to know them."""
+    network = build(3, [(0, 1), (1, 2)])
+    assert network.request(0, 40000) == 5
+    assert network.respond(5, 0, 40000, "SA")
+    network.beat()
+    network.restart(restarted)
+    network.beat()
+    network.forecast(4, 2, 10**9)
+    assert network.respond(5, 0, 40000)
+    assert network.request(0, 40000, "A") == 5
+    assert network.respond(5, 0, 40000)
+
+
+def test_a_handshake_survives_a_restarted_switch(build: Callable[..., Network]) -> None:
+    network = build(3, ring(3))
+    assert network.request(0, 40000) == 5
+    network.restart(0)
+    network.beat()
+    assert network.respond(5, 0, 40000, "SA")
+    assert network.request(0, 40000, "A") == 5
+
+
+def test_a_restarted_site_switch_is_believed_again(build: Callable[..., Network]) -> None:
+    network = build(3, ring(3))
+    for _ in range(20):
+        network.beat()
+    for n in range(3):
+        assert network.request(0, 40000 + n) == 5
+    network.restart(2)
+    for _ in range(EXPIRY // BEAT + 2):
+        network.beat()
+    assert all(agree(network, site) for site in range(6))
+    assert network.switches[0].read_site(5).headroom == 60_000 - 3 * SERVICE.energy
+    assert network.request(0, 41000) == 5
+
+
+def test_a_new_epoch_makes_a_restarted_site_switch_believed_at_once(build: Callable[..., Network]) -> None:
+    network = build(3, ring(3))
+    for _ in range(20):
+        network.beat()
+    network.restart(2)
+    network.beat()
+    network.forecast(5, 2, 70_000)
+    assert agree(network, 5)
+
+
+EVENTS = {
+    "job": 20.0, "client": 40.0, "server": 40.0, "beat": 10.0,
+    "forecast": 5.0, "restart": 1.0, "silence": 2.0, "cut": 0.3,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_connection_ever_moves(build: Callable[..., Network], seed: int) -> None:
+    """Anything may happen, in any order; a connection stays on its site, or nothing gets through."""
+    chance = Random(seed)
+    size = chance.choice([3, 4, 5])
+    network = build(size, [*ring(size), (0, 2)])
+    homes: dict[tuple[int, int], int] = {}
+    epoch = 1
+    lost = 0
+    for step in range(600):
+        event = chance.choices(
+            ["job", "client", "server", "beat", "forecast", "restart", "silence", "cut"],
+            [20, 40, 40, 10, 5, 1, 2, 0.3],
+        )[0]
+        if event == "job":
+            key = chance.randrange(size), 10_000 + step
+            site = network.request(*key)
+            if site is not None:
+                homes[key] = site
+        elif event == "client" and homes:
+            key = chance.choice(list(homes))
+            site = network.request(*key, "A")
+            assert site in (homes[key], None), f"{key} moved from {homes[key]} to {site}"
+            lost += site is None
+        elif event == "server" and homes:
+            key = chance.choice(list(homes))
+            lost += not network.respond(homes[key], *key)
+        elif event == "beat":
+            network.beat()
+        elif event == "forecast":
+            epoch += chance.random() < 0.3
+            network.forecast(chance.randrange(2 * size), epoch, chance.randrange(10**5))
+        elif event == "restart":
+            network.restart(chance.randrange(size))
+        elif event == "silence":
+            network.silent ^= {chance.randrange(2 * size)}
+        elif event == "cut" and len(network.links) > size:
+            network.cut(0, 2)
+            network.route()
+    assert len(homes) > 50
+    for _ in range(EXPIRY // BEAT + 2):
+        network.beat()
+    for (switch, sport), site in homes.items():
+        assert network.respond(site, switch, sport)
+        assert network.request(switch, sport, "A") == site
