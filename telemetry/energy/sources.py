@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from grasp import UserError
-from grasp.telemetry.energy import synthetic, tmy3
-from grasp.telemetry.energy.models import model
+from grasp.telemetry.energy import epw, psm, pvgis, synthetic, table, tmy3
+from grasp.telemetry.energy.folder import discover
+from grasp.telemetry.energy.models import Model, model
 from grasp.telemetry.energy.stations import STATIONS, Station
 from grasp.telemetry.energy.weather import (
     TYPICAL_YEAR,
@@ -26,6 +27,8 @@ from grasp.telemetry.energy.weather import (
 
 CLOCK_OFFSET_H = -5
 """Dates and hours that a user picks are in UTC-5, Eastern Standard Time, as the paper's figures have them."""
+
+KINDS = "synthetic, tmy3:DIR, epw:DIR, psm:DIR, pvgis or pvgis:DIR, csv:FILE or parquet:FILE"
 
 _YEAR_START = datetime(TYPICAL_YEAR, 1, 1, tzinfo=UTC)
 
@@ -103,44 +106,122 @@ class Energy:
         )
 
 
+@dataclass(frozen=True)
+class Source:
+    """What the user asks for: `text` names a source of `KINDS`, the rest says how it is read.
+
+    `columns` is a file of one's own whose parameters are added, `time_zone` that of its stamps.
+    """
+
+    text: str = "synthetic"
+    model: str = "grasp2018"
+    alignment: str = "utc"
+    seed: int = 0
+    fill: str = "none"
+    columns: str | None = None
+    time_zone: str | None = None
+
+    def load(self, stations: Sequence[Station] | None = None) -> Energy:
+        """Return the typical year of all sites of the source, or of these stations.
+
+        Raises UserError for what is not known and for files that are not as they should be.
+        """
+        if self.alignment not in ALIGNMENTS:
+            raise UserError(
+                f"alignment {self.alignment!r} is not known; choose one of {', '.join(ALIGNMENTS)}"
+            )
+        generate = model(self.model)
+        kind, _, rest = self.text.partition(":")
+        if kind in ("csv", "parquet") and rest:
+            energy = self._own(kind, rest)
+            if stations is not None:
+                energy = energy.select([place.name for place in stations])
+        else:
+            energy = self._generated(generate, stations)
+        return energy if self.columns is None else self._joined(energy)
+
+    def _generated(self, generate: Model, stations: Sequence[Station] | None) -> Energy:
+        """Green energy from weather, by a generation model."""
+        weathers = _weathers(self, stations)
+        if self.alignment == "published" and not (weathers.study and _all_published(weathers.places)):
+            raise UserError(
+                "alignment 'published' is about the study's nine stations, from TMY3 files or synthetic; "
+                "use 'utc'"
+            )
+        shape = (YEAR_HOURS, len(weathers.places))
+        wh, quality = np.empty(shape), np.empty(shape, dtype=np.uint8)
+        for column, place in enumerate(weathers.places):
+            year = weathers.read(place)
+            raw = generate(place, year)
+            # A plant cannot take energy from the sun. Models stray below nothing where they were not fitted:
+            # the pvwatts inverter at night, the paper's curve far outside its temperatures.
+            clipped = np.where(raw < 0, Quality.CLIPPED, 0).astype(np.uint8)
+            shift = _published_shift(place) if self.alignment == "published" else 0
+            wh[:, column] = np.roll(np.maximum(raw, 0), shift)
+            quality[:, column] = np.roll(year.quality | clipped, shift)
+        return Energy(
+            wh=wh,
+            quality=quality,
+            hours=typical_hours(),
+            sites=tuple(place.name for place in weathers.places),
+            source=self.text,
+            description=f"{weathers.origin}, model {self.model}, alignment {self.alignment}",
+            positions=np.array([(place.latitude, place.longitude) for place in weathers.places]),
+        )
+
+    def _own(self, kind: str, rest: str) -> Energy:
+        """Green energy as the user's file has it."""
+        if self.alignment == "published":
+            raise UserError("alignment 'published' is about the study's TMY3 files; use 'utc'")
+        path = Path(rest).expanduser()
+        columns = table.read(path, kind, self.time_zone, self.fill)
+        if "green_energy" not in columns.parameters:
+            raise UserError(
+                f"{path}: has no column green_energy_wh; name the file by --columns to add to a source"
+            )
+        known = {place.name: (place.latitude, place.longitude) for place in STATIONS}
+        return Energy(
+            wh=columns.parameters["green_energy"],
+            quality=columns.quality,
+            hours=typical_hours(),
+            sites=columns.sites,
+            source=self.text,
+            description=f"own energy from {path.name}",
+            positions=np.array([known.get(site, (np.nan, np.nan)) for site in columns.sites]),
+            others={name: values for name, values in columns.parameters.items() if name != "green_energy"},
+        )
+
+    def _joined(self, energy: Energy) -> Energy:
+        """Add the parameters of the user's file for the same sites."""
+        path = Path(str(self.columns)).expanduser()
+        kind = "parquet" if path.suffix.lower() == ".parquet" else "csv"
+        columns = table.read(path, kind, self.time_zone, self.fill)
+        for site in energy.sites:
+            if site not in columns.sites:
+                raise UserError(f"{path}: has no rows of site {site}")
+        order = [columns.sites.index(site) for site in energy.sites]
+        taken = {name: values[:, order] for name, values in columns.parameters.items()}
+        wh = taken.pop("green_energy", None)
+        if wh is not None:
+            raise UserError(f"{path}: has a column green_energy_wh, which {self.text} gives already")
+        return replace(
+            energy,
+            quality=energy.quality | columns.quality[:, order],
+            description=f"{energy.description}, columns from {path.name}",
+            others={**energy.others, **taken},
+        )
+
+
 def parse_energy(
     text: str,
     model_name: str = "grasp2018",
     alignment: str = "utc",
     seed: int = 0,
     fill: str = "none",
-    stations: Sequence[Station] = STATIONS,
+    stations: Sequence[Station] | None = None,
 ) -> Energy:
-    """Return the typical year of the stations from the source that `text` names.
-
-    `text` is "synthetic" (made up from `seed`) or "tmy3:DIR" (a folder with the stations' TMY3 files; `fill`
-    says what to do about missing values). `model_name` is one of `models.MODELS`, `alignment` one of
-    `ALIGNMENTS`. Raises UserError for anything else and for files that are not as they should be.
-    """
-    if alignment not in ALIGNMENTS:
-        raise UserError(f"alignment {alignment!r} is not known; choose one of {', '.join(ALIGNMENTS)}")
-    weather, origin = _weather(text, seed, fill)
-    generate = model(model_name)
-    wh = np.empty((YEAR_HOURS, len(stations)))
-    quality = np.empty((YEAR_HOURS, len(stations)), dtype=np.uint8)
-    for column, place in enumerate(stations):
-        year = weather(place)
-        raw = generate(place, year)
-        # A plant cannot take energy from the sun. Models stray below nothing where they were not fitted: the
-        # pvwatts inverter at night, the paper's curve far outside its temperatures.
-        clipped = np.where(raw < 0, Quality.CLIPPED, 0).astype(np.uint8)
-        shift = _published_shift(place) if alignment == "published" else 0
-        wh[:, column] = np.roll(np.maximum(raw, 0), shift)
-        quality[:, column] = np.roll(year.quality | clipped, shift)
-    return Energy(
-        wh=wh,
-        quality=quality,
-        hours=typical_hours(),
-        sites=tuple(place.name for place in stations),
-        source=text,
-        description=f"{origin}, model {model_name}, alignment {alignment}",
-        positions=np.array([(place.latitude, place.longitude) for place in stations]),
-    )
+    """Return `Source(...).load(stations)`; kept short for the many who need no more."""
+    return Source(text, model_name, alignment, seed, fill).load(stations)
 
 
 def typical_row(epoch: int) -> int:
@@ -150,16 +231,54 @@ def typical_row(epoch: int) -> int:
     return int((hour.replace(year=TYPICAL_YEAR, day=day) - _YEAR_START) / timedelta(hours=1))
 
 
-def _weather(text: str, seed: int, fill: str) -> tuple[Callable[[Station], Weather], str]:
-    kind, _, rest = text.partition(":")
-    if text == "synthetic":
-        if seed < 0:
-            raise UserError(f"seed {seed}: must be 0 or more")
-        return lambda place: synthetic.synthesize(place, seed), f"synthetic year, seed {seed}"
+@dataclass(frozen=True)
+class _Weathers:
+    """Places, how to read the weather of one, where it is from, and whether the published study used it."""
+
+    places: Sequence[Station]
+    read: Callable[[Station], Weather]
+    origin: str
+    study: bool = False
+
+
+def _weathers(source: Source, stations: Sequence[Station] | None) -> _Weathers:
+    kind, _, rest = source.text.partition(":")
+    folder = Path(rest).expanduser()
+    nine = STATIONS if stations is None else stations
+    if source.text == "synthetic":
+        if source.seed < 0:
+            raise UserError(f"seed {source.seed}: must be 0 or more")
+        origin = f"synthetic year, seed {source.seed}"
+        return _Weathers(nine, lambda place: synthetic.synthesize(place, source.seed), origin, study=True)
     if kind == "tmy3" and rest:
-        folder = Path(rest).expanduser()
-        return lambda place: tmy3.read(tmy3.find(folder, place), place, fill), "NSRDB TMY3 typical year"
-    raise UserError(f"energy source {text!r} is not known; give synthetic or tmy3:DIR")
+        return _Weathers(
+            nine,
+            lambda place: tmy3.read(tmy3.find(folder, place), place, source.fill),
+            "NSRDB TMY3 typical year",
+            study=True,
+        )
+    if kind == "pvgis":
+        kept = folder if rest else pvgis.cache()
+        return _Weathers(
+            nine, lambda place: pvgis.read(pvgis.find(kept, place), place, source.fill), "PVGIS typical year"
+        )
+    if kind in ("epw", "psm") and rest:
+        reader = epw if kind == "epw" else psm
+        found = discover(folder, ".epw" if kind == "epw" else ".csv", reader.place)
+        names = list(found) if stations is None else [place.name for place in stations]
+        for name in names:
+            if name not in found:
+                raise UserError(f"{folder}: no file of site {name}; there are {', '.join(found)}")
+        return _Weathers(
+            [found[name][0] for name in names],
+            lambda place: reader.read(found[place.name][1], place, source.fill),
+            "EPW weather" if kind == "epw" else "NSRDB PSM weather",
+        )
+    raise UserError(f"energy source {source.text!r} is not known; give {KINDS}")
+
+
+def _all_published(places: Sequence[Station]) -> bool:
+    return all(place in STATIONS for place in places)
 
 
 def _published_shift(place: Station) -> int:

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The nine weather stations of the GRASP paper, in its order: the sites' places."""
 
+import math
+import re
 from dataclasses import dataclass
+from pathlib import Path
 
 from grasp import UserError
 
@@ -42,3 +45,26 @@ def station(key: str) -> Station:
         if key.lower() in (candidate.name, str(candidate.id)):
             return candidate
     raise UserError(f"station {key!r} is not known; choose one of {', '.join(s.name for s in STATIONS)}")
+
+
+def named(
+    path: Path,
+    number: int,
+    title: str,
+    state: str,
+    latitude: float,
+    longitude: float,
+    altitude: float,
+    utc_offset_h: int,
+) -> Station:
+    """Return the place of a weather file: one of the paper's stations if it has its number, else a new one.
+
+    A new one is called as the file is. Raises UserError for a place that is not on earth.
+    """
+    if not (-90 <= latitude <= 90 and -180 <= longitude <= 180 and math.isfinite(altitude)):
+        raise UserError(f"{path}: {latitude:g} N {longitude:g} E {altitude:g} m is not a place on earth")
+    known = next((place for place in STATIONS if place.id == number), None)
+    if known and known.utc_offset_h != utc_offset_h:
+        raise UserError(f"{path}: UTC{utc_offset_h:+d}, where {known.title} is in UTC{known.utc_offset_h:+d}")
+    name = known.name if known else re.sub(r"[^a-z0-9]+", "-", path.name.lower().partition(".")[0]).strip("-")
+    return Station(number, name, title or name, state, latitude, longitude, altitude, utc_offset_h)

@@ -3,7 +3,7 @@
 
 import numpy as np
 import pandas as pd
-import pvlib  # type: ignore[import-untyped]
+import pvlib
 import pytest
 
 from grasp.telemetry.energy.models import grasp2018, pvwatts

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pvlib  # type: ignore[import-untyped]
+import pvlib
 import pytest
 
 from grasp import UserError
@@ -157,7 +157,7 @@ def test_wrong_hours_are_refused(made_up: Energy, start: int, hours: int) -> Non
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("solar",), "energy source 'solar'.*synthetic or tmy3:DIR"),
+        (("solar",), r"energy source 'solar'.*synthetic, tmy3:DIR"),
         (("tmy3:",), "energy source 'tmy3:'"),
         (("synthetic:1",), "energy source 'synthetic:1'"),
         (("tmy3:/nowhere/at/all",), "/nowhere/at/all: no such folder"),

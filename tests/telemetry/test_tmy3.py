@@ -148,7 +148,7 @@ def replaced(lines: list[str], number: int, old: str, new: str) -> list[str]:
         (lambda lines: replaced(lines, 7, ",5,5,", ",9999,5,"), "line 7: dni is '9999'"),
         (lambda lines: replaced(lines, 7, ",5,5,", ",nan,5,"), "line 7: dni"),
         (lambda lines: [], "line 1: not the station line"),
-        (lambda lines: lines[:1], "line 1: the file ends after 0 of 8760"),
+        (lambda lines: lines[:1], "line 2: the file ends after 0 of 8760"),
     ],
 )
 def test_faults_are_named_with_file_and_line(

@@ -18,6 +18,7 @@ from heapq import heapify, heapreplace
 from typing import TYPE_CHECKING, Any
 
 from grasp import UserError
+from grasp.telemetry.energy import arguments
 from grasp.topo.study import options
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ SIZES = (9, 36, 144)  # sites, to see how the cost grows
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    options.add_energy(parser)
+    arguments.add_energy(parser)
     parser.add_argument("--k", default="1:200", metavar="LIST", help="Wh of a job (default: 1:200)")
     parser.add_argument("--jobs", type=int, default=900, metavar="N", help="jobs an hour (default: 900)")
     parser.add_argument("--rounds", type=int, default=3, metavar="N", help="turns of each (default: 3)")
@@ -47,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
     if not 1 <= args.rounds <= 100:
         raise UserError(f"--rounds {args.rounds}: must be from 1 to 100")
     (source,) = options.sources(args)[:1]
-    year = load(source, options.sites(args))
+    year = load(source, arguments.sites(args))
     result = {"energy_source": year.description, **measure(year.wh, k, args.jobs, args.rounds)}
     if args.json:
         print(json.dumps(result, indent=1))

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from grasp import UserError
 
 if TYPE_CHECKING:
-    from grasp.topo.study.sweep import Source, Span
+    from grasp.telemetry.energy.sources import Source
+    from grasp.topo.study.sweep import Span
 
 MOST_VALUES = 1_000_000
 
@@ -92,34 +93,6 @@ def positions(text: str) -> tuple[tuple[float, float], ...]:
     return tuple(found)
 
 
-def add_energy(parser: argparse.ArgumentParser, several: bool = False) -> None:
-    """Declare the options that choose the energy."""
-    group = parser.add_argument_group("energy")
-    group.add_argument(
-        "--energy",
-        metavar="SOURCE",
-        default=None if several else "synthetic",
-        action="append" if several else "store",
-        help="synthetic (default), tmy3:DIR, epw:DIR, psm:DIR, pvgis:DIR, csv:FILE or parquet:FILE"
-        + ("; may be given several times" if several else ""),
-    )
-    group.add_argument(
-        "--model", default="grasp2018", metavar="NAME", help="grasp2018 (default), pvwatts or wind"
-    )
-    group.add_argument("--alignment", choices=("utc", "published"), default="utc", help="(default: utc)")
-    group.add_argument(
-        "--fill", choices=("none", "interpolate"), default="none", help="what to do about missing values"
-    )
-    group.add_argument(
-        "--seed",
-        default="0",
-        metavar="N" if not several else "LIST",
-        help="of the synthetic year (default: 0)"
-        + ("; a list or range makes several years" if several else ""),
-    )
-    group.add_argument("--sites", metavar="NAMES", help="some of the source's sites, separated by commas")
-
-
 def add_span(parser: argparse.ArgumentParser) -> None:
     """Declare the options that choose the hours."""
     group = parser.add_argument_group("hours")
@@ -131,19 +104,17 @@ def add_span(parser: argparse.ArgumentParser) -> None:
 
 def sources(args: argparse.Namespace) -> "tuple[Source, ...]":
     """Return the energy sources that were asked for; only the synthetic year differs by its seed."""
-    from grasp.topo.study.sweep import Source
+    from grasp.telemetry.energy.sources import Source
 
     seeds = whole_numbers("--seed", args.seed, 0, 2**32 - 1)
     found = []
     for text in [args.energy] if isinstance(args.energy, str) else args.energy or ["synthetic"]:
         differing = seeds if text == "synthetic" else seeds[:1]
-        found += [Source(text, args.model, args.alignment, seed, args.fill) for seed in differing]
+        found += [
+            Source(text, args.model, args.alignment, seed, args.fill, args.columns, args.time_zone)
+            for seed in differing
+        ]
     return tuple(found)
-
-
-def sites(args: argparse.Namespace) -> tuple[str, ...]:
-    """Return the sites that were asked for; none stands for all."""
-    return tuple(args.sites.split(",")) if args.sites else ()
 
 
 def span(args: argparse.Namespace) -> "Span":

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grasp import UserError
+from grasp.telemetry.energy import arguments
 from grasp.topo.study import options
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="PLACES",
         help="of the scheduler nearest, degrees north and east (default: New York, Miami, Los Angeles)",
     )
-    options.add_energy(parser, several=True)
+    arguments.add_energy(parser, several=True)
     options.add_span(parser)
     where = parser.add_argument_group("where it runs")
     where.add_argument("--workers", type=int, default=1, metavar="N", help="processes (default: 1)")
@@ -110,7 +111,7 @@ def _sweep(args: argparse.Namespace) -> "Sweep":
         jobs=options.whole_numbers("--jobs", args.jobs, 1, 10**9),
         study=Study(
             span=options.span(args),
-            sites=options.sites(args),
+            sites=arguments.sites(args),
             divisible=args.count == "real",
             weights=options.weights(args.weights) if args.weights else (),
             clients=options.positions(args.clients),

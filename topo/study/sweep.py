@@ -18,7 +18,7 @@ from grasp.schedulers.ratio import green_ratio_limit
 from grasp.schedulers.registry import scheduler
 from grasp.schedulers.simulate import green_ratios
 from grasp.telemetry.energy.places import distances_km
-from grasp.telemetry.energy.sources import Energy, parse_energy
+from grasp.telemetry.energy.sources import Energy, Source
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -29,17 +29,6 @@ LIMIT = "limit"
 TASK_CASES = 16
 DIGITS = 9
 CLUSTER_PATIENCE_S = 10
-
-
-@dataclass(frozen=True)
-class Source:
-    """Where energy comes from; the fields are the arguments of `parse_energy`."""
-
-    text: str
-    model: str = "grasp2018"
-    alignment: str = "utc"
-    seed: int = 0
-    fill: str = "none"
 
 
 @dataclass(frozen=True)
@@ -99,7 +88,7 @@ class Task:
 def load(source: Source, sites: tuple[str, ...] = ()) -> Energy:
     """Return a year of energy; tasks of one source come one after another, so few are kept."""
     # Only files of one's own have stamps without a zone.
-    energy = parse_energy(source.text, source.model, source.alignment, source.seed, source.fill)
+    energy = source.load()
     return energy.select(sites) if sites else energy
 
 

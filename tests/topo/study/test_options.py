@@ -7,8 +7,9 @@ from decimal import Decimal
 import pytest
 
 from grasp import UserError
+from grasp.telemetry.energy import arguments
+from grasp.telemetry.energy.sources import Source
 from grasp.topo.study import options
-from grasp.topo.study.sweep import Source
 
 
 @pytest.mark.parametrize(
@@ -60,7 +61,7 @@ def test_weights_and_positions() -> None:
 
 def test_only_synthetic_years_differ_by_their_seed() -> None:
     parser = argparse.ArgumentParser()
-    options.add_energy(parser, several=True)
+    arguments.add_energy(parser, several=True)
     args = parser.parse_args(["--energy", "synthetic", "--energy", "tmy3:here", "--seed", "3:4"])
     assert options.sources(args) == (
         Source("synthetic", seed=3),
