@@ -24,7 +24,8 @@ def _hyperexponential(generator: Generator, size: int) -> FloatArray:
     """Two phases of balanced means whose mixture has mean 1 and a squared coefficient of variation of 4."""
     fast = generator.random(size) < _FAST
     scale = np.where(fast, 0.5 / _FAST, 0.5 / _SLOW)
-    return scale * generator.standard_exponential(size)
+    times: FloatArray = scale * generator.standard_exponential(size)
+    return times
 
 
 SERVICE_TIMES: dict[str, Sampler] = {

@@ -120,14 +120,14 @@ class Replicas(Policy):
         first = reached.min(axis=0)
         if self._instant:
             self._free[choices[winner, self._columns]] = first + length
-            return first - now
+            return np.asarray(first - now)
         runs = reached < first + self._delay
         runs[winner, self._columns] = True
         self._free[choices] = reached + runs * length
         extra = runs.sum(axis=0) - 1
         self.duplicates += extra
         self.wasted += extra * length
-        return first - now
+        return np.asarray(first - now)
 
 
 class LeastWork(Policy):
@@ -146,7 +146,7 @@ class LeastWork(Policy):
         place = self._columns, self._free.argmin(axis=1)
         start = np.maximum(self._free[place], now)
         self._free[place] = start + length
-        return start - now
+        return np.asarray(start - now)
 
 
 class ShortestQueue(Policy):
@@ -180,7 +180,7 @@ class ShortestQueue(Policy):
         self._departures[0, chosen] = start + length
         if (latest[-2] > now).any():
             self._departures = np.concatenate([self._departures, np.zeros_like(self._departures[:1])])
-        return start - now
+        return np.asarray(start - now)
 
     def _shortest(self, now: FloatArray, choices: IntArray) -> IntArray:
         lengths = np.count_nonzero(self._departures[:, choices] > now, axis=0)

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the studies leave behind: JSON or tables on standard output, and a folder with plots and a page."""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from grasp import UserError
+
+Document = dict[str, Any]
+"""What --json prints: ready for `json.dumps`."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows under a title; every cell is text, the first column is left-aligned."""
+
+    title: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A figure's name, heading and caption."""
+
+    name: str
+    title: str
+    caption: str
+
+
+Draw = Callable[[Document, Path], None]
+"""Draws a study's figures into a folder, as <name>.png and <name>.svg."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """A study's result in all its forms; `facts` are value, name and note of the page's cards."""
+
+    name: str
+    title: str
+    subtitle: str
+    document: Document
+    facts: Sequence[tuple[str, str, str]]
+    tables: Sequence[Table]
+    plots: Sequence[Plot]
+    draw: Draw
+
+
+def add_output(parser: argparse.ArgumentParser) -> None:
+    """Declare the options that say where the result goes."""
+    group = parser.add_argument_group("output")
+    group.add_argument("--json", action="store_true", help="print the result as JSON")
+    group.add_argument("--out", type=Path, metavar="DIR", help="folder for the plots, the numbers and a page")
+
+
+def prepare(folder: Path | None) -> None:
+    """Make the folder before the work begins; raises UserError when that fails."""
+    if folder is not None:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(f"--out {folder}: {error.strerror}") from None
+
+
+def finish(args: argparse.Namespace, result: Result) -> None:
+    """Write the folder, if one was asked for, and print."""
+    text = json.dumps(result.document, indent=1) + "\n"
+    if args.out is not None:
+        from grasp.topo.studies.page import write_page
+
+        try:
+            (args.out / f"{result.name}.json").write_text(text, encoding="utf-8")
+            result.draw(result.document, args.out)
+            write_page(result, args.out)
+        except OSError as error:
+            raise UserError(f"--out {args.out}: {error.strerror}") from None
+    if args.json:
+        sys.stdout.write(text)
+    else:
+        _show(result, args.out)
+
+
+def _show(result: Result, folder: Path | None) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table as Shown
+
+    console = Console()
+    console.print(f"[bold]{result.title}[/bold]\n{result.subtitle}", highlight=False)
+    for table in result.tables:
+        shown = Shown(title=table.title, title_justify="left", box=box.SIMPLE, pad_edge=False)
+        for index, name in enumerate(table.head):
+            shown.add_column(name, justify="right" if index else "left")
+        for row in table.rows:
+            shown.add_row(*row)
+        console.print(shown)
+        if table.note:
+            console.print(table.note, highlight=False)
+    if folder is not None:
+        console.print(f"{folder}/index.html", highlight=False)
+
+
+def as_settings(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return settings as words and values, for a page."""
+    return [
+        (name.replace("_", " "), ", ".join(map(str, value)) if isinstance(value, list) else str(value))
+        for name, value in settings.items()
+    ]

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Study replicas: each job waits in several servers' queues, and its first start cancels the others.
+
+Waits are compared with random assignment, join-shortest-queue, the power of two choices and least work; the
+delay of the cancelling signal is varied; and replicas at several sites are joined with green headroom: the
+cheapest in brown energy is kept. Times are in mean service times.
+
+  grasp study replicas
+  grasp study replicas --out results/replicas
+  grasp study replicas --service pareto --loads 0.5,0.8,0.9 --delays 0,0.1,0.5 --json
+"""
+
+import argparse
+import time
+from typing import TYPE_CHECKING
+
+from grasp import UserError
+from grasp.topo.studies.output import Document, add_output, finish, prepare
+from grasp.topo.study import options
+
+if TYPE_CHECKING:
+    from grasp.topo.studies.replicas.join import Setting
+    from grasp.topo.studies.replicas.measure import Settings
+
+HELP = "replicas in several queues, of which the first to start cancels the others"
+
+MOST_JOBS = 10_000_000
+CHECKED_JOBS = 20_000
+JOIN_SEEDS = 3
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    what = parser.add_argument_group("what is simulated")
+    what.add_argument("--servers", type=int, default=100, metavar="N", help="(default: 100)")
+    what.add_argument("--jobs", type=int, default=100_000, metavar="N", help="measured (default: 100000)")
+    what.add_argument(
+        "--warmup", type=int, metavar="N", help="jobs before them (default: as many as are measured)"
+    )
+    what.add_argument("--seeds", type=int, default=25, metavar="N", help="simulations of each (default: 25)")
+    what.add_argument(
+        "--loads",
+        default="0.5:0.9:0.1,0.92,0.94:0.97:0.01",
+        metavar="LIST",
+        help="of the servers' capacity (default: %(default)s)",
+    )
+    what.add_argument("--replicas", default="2,3,5", metavar="LIST", help="of a job (default: 2,3,5)")
+    what.add_argument(
+        "--service",
+        default="exponential",
+        metavar="NAME",
+        help="times: exponential (default), deterministic, uniform, hyperexponential or pareto",
+    )
+    what.add_argument(
+        "--delays",
+        default="0,0.01,0.02,0.05,0.1,0.2,0.5,1",
+        metavar="LIST",
+        help="of the signal, in mean service times (default: %(default)s)",
+    )
+    what.add_argument(
+        "--delay-loads", default="0.5,0.8,0.9", metavar="LIST", help="at these loads (default: %(default)s)"
+    )
+    what.add_argument("--workers", type=int, metavar="N", help="processes (default: one a core)")
+    join = parser.add_argument_group("the join with green headroom")
+    join.add_argument(
+        "--energy", default="synthetic", metavar="SOURCE", help="synthetic (default) or tmy3:DIR"
+    )
+    join.add_argument("--model", default="grasp2018", metavar="NAME", help="(default: grasp2018)")
+    join.add_argument(
+        "--energy-seed", type=int, default=0, metavar="N", help="of the synthetic year (default: 0)"
+    )
+    join.add_argument("--date", default="06-21", metavar="MM-DD", help="the day (default: 06-21)")
+    join.add_argument("--job-energy", type=float, default=10.0, metavar="WH", help="(default: 10)")
+    join.add_argument("--site-servers", type=int, default=11, metavar="N", help="(default: 11)")
+    join.add_argument(
+        "--hour", type=float, default=30.0, metavar="T", help="an hour in mean service times (default: 30)"
+    )
+    join.add_argument("--join-load", type=float, default=0.7, metavar="LOAD", help="(default: 0.7)")
+    join.add_argument(
+        "--patience",
+        default="1",
+        metavar="LIST",
+        help="mean service times that a job waits for the cheapest replica, beside for ever (default: 1)",
+    )
+    add_output(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Simulate, report, and return the exit status."""
+    from grasp.topo.studies.parallel import cores, each
+    from grasp.topo.studies.replicas import join, measure, report
+
+    settings = _settings(args)
+    setting, source = _setting(args, settings)
+    workers = cores() if args.workers is None else args.workers
+    _check("--workers", workers, 1, 256)
+    joint = join.tasks(setting, settings.d, _numbers("--patience", args.patience, 0, 1e6))
+    prepare(args.out)
+    begun = time.perf_counter()
+    rows = each(
+        measure.measure,
+        measure.tasks(settings),
+        workers,
+        lambda task: f"{task.policy} {task.d if task.d > 1 else ''}",
+    )
+    joined: Document = {
+        "energy_source": source,
+        "job_wh": setting.job_wh,
+        "load": setting.load,
+        "hour": setting.hour,
+        "jobs_an_hour": join.jobs_an_hour(setting),
+        "green_ratio_limit": join.limit(setting),
+        "rows": each(join.measure, joint, workers, lambda task: f"join, {task.kept.name}"),
+    }
+    checked = min(CHECKED_JOBS, settings.jobs)
+    check = report.Check(checked, measure.check_by_events(settings, checked))
+    wall_s = time.perf_counter() - begun
+    found = report.document(settings, [row for part in rows for row in part], joined, check, wall_s)
+    finish(args, report.result(found))
+    return 0
+
+
+def _settings(args: argparse.Namespace) -> "Settings":
+    """Return what is to be simulated, having refused what cannot be."""
+    from grasp.schedulers.replicas.inputs import service_time
+    from grasp.topo.studies.replicas.measure import Settings
+
+    warmup = args.jobs if args.warmup is None else args.warmup
+    _check("--servers", args.servers, 1, 10_000)
+    _check("--jobs", args.jobs, 1, MOST_JOBS)
+    _check("--warmup", warmup, 0, MOST_JOBS)
+    _check("--seeds", args.seeds, 1, 1000)
+    service_time(args.service)
+    least = 0.001  # a load of nothing has no waits to compare
+    settings = Settings(
+        args.servers,
+        args.jobs,
+        warmup,
+        args.seeds,
+        _numbers("--loads", args.loads, least, 0.999),
+        options.whole_numbers("--replicas", args.replicas, 2, args.servers),
+        _numbers("--delays", args.delays, 0, 1000),
+        _numbers("--delay-loads", args.delay_loads, least, 0.999),
+        args.service,
+    )
+    for name, values in (
+        ("--loads", settings.loads),
+        ("--replicas", settings.d),
+        ("--delays", settings.delays),
+    ):
+        if list(values) != sorted(set(values)):
+            raise UserError(f"{name}: give each value once, in rising order")
+    return settings
+
+
+def _setting(args: argparse.Namespace, settings: "Settings") -> "tuple[Setting, str]":
+    """Return the setting of the join, and what its energy is."""
+    from grasp.telemetry.energy.sources import parse_energy
+    from grasp.topo.studies.replicas.join import Setting
+
+    _check("--energy-seed", args.energy_seed, 0, 2**32 - 1)
+    _check("--job-energy", args.job_energy, 0.001, 1e6)
+    _check("--site-servers", args.site_servers, 1, 10_000)
+    _check("--hour", args.hour, 0.1, 100_000)
+    _check("--join-load", args.join_load, 0.001, 0.999)
+    year = parse_energy(args.energy, args.model, seed=args.energy_seed)
+    day = year.day(args.date)
+    seeds = min(JOIN_SEEDS, settings.seeds)
+    setting = Setting(
+        day.wh, args.job_energy, args.site_servers, args.hour, args.join_load, seeds, settings.service
+    )
+    return setting, year.description
+
+
+def _numbers(option: str, text: str, least: float, most: float) -> tuple[float, ...]:
+    values = tuple(float(value) for value in options.numbers(option, text))
+    for value in values:
+        _check(option, value, least, most)
+    return values
+
+
+def _check(option: str, value: float, least: float, most: float) -> None:
+    if not least <= value <= most:
+        raise UserError(f"{option} {value:g}: must be between {least:g} and {most:g}")

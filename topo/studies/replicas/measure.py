@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The measurements of the replica study: every policy over loads and delays, and the gains.
+
+Waits are in mean service times; confidence intervals are of 95 %, by Student's t over the seeds.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from grasp.schedulers.base import FloatArray
+from grasp.schedulers.replicas.events import Jobs, tell
+from grasp.schedulers.replicas.inputs import Inputs
+from grasp.schedulers.replicas.queues import Case, LeastWork, Policy, Replicas, ShortestQueue, simulate
+
+PUBLISHED = {2: 9.4, 3: 19.9, 5: 47.4}
+"""Mean wait of random assignment over that of d replicas, as the source reports it (no delay)."""
+
+QUANTILES = (0.5, 0.9, 0.99, 0.999)
+
+MOST_VALUES = 60_000_000  # waits kept at once, 4 bytes each
+DELAY_SEEDS = 5  # of the delay study: its differences are large
+COMPARED_LOADS = 5  # at which the policies that cost more are simulated
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is simulated; the names are those of the command line."""
+
+    servers: int = 100
+    jobs: int = 100_000
+    warmup: int = 100_000
+    seeds: int = 25
+    loads: tuple[float, ...] = (0.5, 0.6, 0.7, 0.8, 0.9, 0.92, 0.94, 0.95, 0.96, 0.97)
+    d: tuple[int, ...] = (2, 3, 5)
+    delays: tuple[float, ...] = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+    delay_loads: tuple[float, ...] = (0.5, 0.8, 0.9)
+    service: str = "exponential"
+
+
+@dataclass(frozen=True)
+class Task:
+    """A policy (`random`, `replicas`, `least-work`, `shortest-queue`, `shortest-of`) and what it meets.
+
+    `late` tells the study of delays from that of loads.
+    """
+
+    late: bool
+    policy: str
+    d: int
+    cases: tuple[Case, ...]
+    settings: Settings
+    seeds: int
+
+
+@dataclass(frozen=True)
+class Window:
+    """Waits of the jobs of one stretch: `mean` of shape (seeds,), `quantiles` of shape (QUANTILES, seeds)."""
+
+    mean: FloatArray
+    quantiles: FloatArray
+
+
+@dataclass(frozen=True)
+class Row:
+    """What one policy did in one case: the first `jobs` jobs, from empty queues, and those after the warm-up.
+
+    `duplicates` and `work` are per job, over all jobs, of shape (seeds,); a job alone is a work of about 1.
+    """
+
+    late: bool
+    policy: str
+    d: int
+    case: Case
+    first: Window
+    later: Window
+    duplicates: FloatArray
+    wasted: FloatArray
+
+
+def tasks(settings: Settings) -> list[Task]:
+    """Return all simulations of the study, in parts that fit into memory."""
+    at_once = tuple(Case(load) for load in settings.loads)
+    some = tuple(Case(load) for load in spread(settings.loads, COMPARED_LOADS))
+    late = tuple(Case(load, delay) for load in settings.delay_loads for delay in settings.delays)
+    alone = tuple(Case(load) for load in settings.delay_loads)
+    few = min(DELAY_SEEDS, settings.seeds)
+    wanted = [
+        *((False, "replicas", d, at_once, settings.seeds) for d in settings.d),
+        (False, "random", 1, at_once, settings.seeds),
+        (False, "least-work", 1, some, settings.seeds),
+        (False, "shortest-queue", 1, some, settings.seeds),
+        (False, "shortest-of", 2, some, settings.seeds),
+        *((True, "replicas", d, late, few) for d in settings.d),
+        (True, "random", 1, alone, few),
+        (True, "shortest-of", 2, alone, few),
+    ]
+    found = []
+    for is_late, policy, d, cases, seeds in wanted:
+        size = max(1, MOST_VALUES // ((settings.jobs + settings.warmup) * seeds))
+        parts = [cases[start : start + size] for start in range(0, len(cases), size)]
+        found += [Task(is_late, policy, d, part, settings, seeds) for part in parts]
+    return found
+
+
+def spread(values: Sequence[float], most: int) -> list[float]:
+    """At most so many of the values, evenly spread, the first and the last among them."""
+    if len(values) <= most:
+        return list(values)
+    return [values[round(index * (len(values) - 1) / (most - 1))] for index in range(most)]
+
+
+def measure(task: Task) -> list[Row]:
+    """Simulate a task and return a row for each case."""
+    settings = task.settings
+    policies: dict[str, Policy] = {
+        "random": Replicas(1),
+        "replicas": Replicas(task.d),
+        "least-work": LeastWork(),
+        "shortest-queue": ShortestQueue(),
+        "shortest-of": ShortestQueue(task.d),
+    }
+    total = settings.jobs + settings.warmup
+    inputs = Inputs(settings.servers, total, range(task.seeds), settings.service)
+    seen = simulate(policies[task.policy], inputs, task.cases)
+    return [
+        Row(
+            task.late,
+            task.policy,
+            task.d,
+            case,
+            _window(seen.waits[: settings.jobs, index]),
+            _window(seen.waits[settings.warmup :, index]),
+            seen.duplicates[index] / total,
+            seen.wasted[index] / total,
+        )
+        for index, case in enumerate(task.cases)
+    ]
+
+
+def _window(waits: NDArray[np.float32]) -> Window:
+    return Window(
+        waits.mean(axis=0, dtype=np.float64),
+        np.quantile(waits, QUANTILES, axis=0, method="inverted_cdf").astype(np.float64),
+    )
+
+
+def interval(values: FloatArray) -> tuple[float, float | None]:
+    """Return the mean and the half-width of its 95 % confidence interval; none for a single value."""
+    count = len(values)
+    if count < 2:
+        return float(values.mean()), None
+    spread_out = float(values.std(ddof=1)) / count**0.5
+    return float(values.mean()), float(stats.t.ppf(0.975, count - 1)) * spread_out
+
+
+def crossings(x: Sequence[float], y: Sequence[float], level: float) -> list[float]:
+    """Return where the line through the points meets the level, by linear interpolation."""
+    found = []
+    for (x0, y0), (x1, y1) in zip(zip(x, y, strict=True), zip(x[1:], y[1:], strict=True), strict=False):
+        if (y0 - level) * (y1 - level) < 0 or y1 == level:
+            found.append(x0 + (x1 - x0) * (level - y0) / (y1 - y0))
+    return found
+
+
+def check_by_events(settings: Settings, jobs: int) -> float:
+    """Simulate some jobs event by event as well; return the largest difference between the waits of a job."""
+    load, delay = settings.delay_loads[-1], settings.delays[-1]
+    worst = 0.0
+    for d in settings.d:
+        inputs = Inputs(settings.servers, jobs, (0,), settings.service)
+        fast = simulate(Replicas(d), inputs, [Case(load, delay)]).waits[:, 0, 0]
+        told = tell(all_jobs(inputs, d, load), settings.servers, delay)
+        worst = max(worst, float(np.abs(told.waits - fast).max()))
+    return worst
+
+
+def all_jobs(inputs: Inputs, d: int, load: float) -> Jobs:
+    """Return the jobs of the first seed, as the event simulation takes them."""
+    blocks = list(inputs.blocks(d))
+    gaps = np.concatenate([block.gaps[:, 0] for block in blocks])
+    return Jobs(
+        np.cumsum(gaps / (load * inputs.servers)),
+        np.concatenate([block.lengths[:, 0] for block in blocks]),
+        np.concatenate([block.choices[:, :, 0] for block in blocks]),
+    )

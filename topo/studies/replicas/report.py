@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The replica study's numbers as a document, and as tables for people."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from grasp.schedulers.replicas.theory import wait_of_least_loaded, wait_of_many, wait_of_one
+from grasp.topo.studies.output import Document, Result, Table
+from grasp.topo.studies.replicas import plots
+from grasp.topo.studies.replicas.measure import (
+    PUBLISHED,
+    QUANTILES,
+    Row,
+    Settings,
+    Window,
+    crossings,
+    interval,
+)
+
+Cell = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Check:
+    """How far the fast simulation is from the one told event by event, in mean service times."""
+
+    jobs: int
+    largest_difference: float
+
+
+def document(
+    settings: Settings, rows: Sequence[Row], join: Document, check: Check, wall_s: float
+) -> Document:
+    """Return what --json prints."""
+    prompt = [row for row in rows if not row.late]
+    late = [row for row in rows if row.late]
+    gains = [_gain(row, _of(prompt, "random", 1, row.case.load)) for row in prompt if _is(row)]
+    return {
+        "study": "replicas",
+        "settings": {
+            key: list(value) if isinstance(value, tuple) else value for key, value in asdict(settings).items()
+        },
+        "simulated_jobs": sum(len(row.duplicates) for row in rows) * (settings.jobs + settings.warmup),
+        "waits": [_waits(settings, row) for row in prompt],
+        "gains": gains,
+        "published": [
+            _published(settings, gains, d, value) for d, value in PUBLISHED.items() if d in settings.d
+        ],
+        "delays": [_late(row, _of(late, "random", 1, row.case.load)) for row in late if _is(row)],
+        "break_even": _break_even(settings, late),
+        "join": join,
+        "event_check": asdict(check),
+        "wall_s": round(wall_s, 2),
+    }
+
+
+def _is(row: Row) -> bool:
+    return row.policy == "replicas"
+
+
+def _of(rows: Sequence[Row], policy: str, d: int, load: float) -> Row:
+    (found,) = [row for row in rows if (row.policy, row.d, row.case.load) == (policy, d, load)]
+    return found
+
+
+def _waits(settings: Settings, row: Row) -> Cell:
+    load, exact = row.case.load, settings.service == "exponential"
+    theory = {
+        "random": lambda: wait_of_one(load),
+        "least-work": lambda: wait_of_many(load, settings.servers),
+        "replicas": lambda: wait_of_least_loaded(load, row.d),
+    }.get(row.policy)
+    return {
+        "policy": row.policy,
+        "d": row.d,
+        "load": load,
+        "from_empty": _window(row.first),
+        "after_warmup": _window(row.later),
+        "theory_mean": theory() if theory and exact else None,
+    }
+
+
+def _window(window: Window) -> Cell:
+    mean, half = interval(window.mean)
+    names = (f"p{100 * share:g}" for share in QUANTILES)
+    return {"mean": mean, "ci": half} | dict(zip(names, window.quantiles.mean(axis=1).tolist(), strict=True))
+
+
+def _gain(row: Row, random: Row) -> Cell:
+    """Gain of mean waits: each seed's ratio, since both policies met the same jobs."""
+    first, first_half = interval(random.first.mean / row.first.mean)
+    later, later_half = interval(random.later.mean / row.later.mean)
+    return {
+        "d": row.d,
+        "load": row.case.load,
+        "from_empty": first,
+        "from_empty_ci": first_half,
+        "after_warmup": later,
+        "after_warmup_ci": later_half,
+        "many_servers": wait_of_one(row.case.load) / wait_of_least_loaded(row.case.load, row.d),
+    }
+
+
+def _published(settings: Settings, gains: Sequence[Cell], d: int, value: float) -> Cell:
+    mine = [gain for gain in gains if gain["d"] == d]
+    loads = [gain["load"] for gain in mine]
+    return {
+        "d": d,
+        "published": value,
+        **{
+            name: {
+                "largest": max(gain[name] for gain in mine),
+                "met_at_loads": [
+                    round(load, 4) for load in crossings(loads, [gain[name] for gain in mine], value)
+                ],
+            }
+            for name in ("from_empty", "after_warmup", "many_servers")
+        },
+    }
+
+
+def _late(row: Row, random: Row) -> Cell:
+    gain, half = interval(random.later.mean / row.later.mean)
+    mean, mean_half = interval(row.later.mean)
+    wasted = float(row.wasted.mean())
+    return {
+        "d": row.d,
+        "load": row.case.load,
+        "delay": row.case.delay,
+        "mean": mean,
+        "ci": mean_half,
+        "gain": gain,
+        "gain_ci": half,
+        "duplicates_per_job": float(row.duplicates.mean()),
+        "work_done": row.case.load * (1 + wasted),
+    }
+
+
+def _break_even(settings: Settings, rows: Sequence[Row]) -> list[Cell]:
+    """Return the delays up to which replicas beat random assignment, and the shortest of two queues."""
+    found = []
+    for load in settings.delay_loads:
+        others = {
+            "random": float(_of(rows, "random", 1, load).later.mean.mean()),
+            "shortest-of-2": float(_of(rows, "shortest-of", 2, load).later.mean.mean()),
+        }
+        for d in settings.d:
+            mine = [row for row in rows if _is(row) and row.d == d and row.case.load == load]
+            delays = [row.case.delay for row in mine]
+            means = [float(row.later.mean.mean()) for row in mine]
+            cell: Cell = {"d": d, "load": load}
+            for name, level in others.items():
+                met = crossings(delays, means, level)
+                cell[name] = round(met[0], 4) if met else None
+                cell[f"{name}_at_all"] = means[0] < level
+            found.append(cell)
+    return found
+
+
+def result(found: Document) -> Result:
+    """Return the study's result in all its forms."""
+    settings = found["settings"]
+    largest = {row["d"]: row for row in found["published"]}
+    facts = [
+        (
+            f"{row['after_warmup']['largest']:.1f}",
+            f"largest gain, {d} replicas",
+            f"in mean wait over random assignment, after the warm-up; published: {row['published']:g}",
+        )
+        for d, row in largest.items()
+    ]
+    check = found["event_check"]
+    facts.append(
+        (
+            f"{check['largest_difference']:.0e}",
+            "difference of the two simulations",
+            f"largest of any job's wait, {check['jobs']:,} jobs, in mean service times",
+        )
+    )
+    return Result(
+        "replicas",
+        "Replicas: schedule first, manage later",
+        f"{settings['servers']} servers, {settings['jobs']:,} jobs after {settings['warmup']:,} to warm up, "
+        f"{settings['seeds']} seeds, service times {settings['service']}; waits in mean service times; "
+        f"{found['simulated_jobs'] / 1e6:.0f} million jobs in {found['wall_s']:.0f} s. Synthetic input.",
+        found,
+        facts,
+        [_gains_table(found), _waits_table(found), _delays_table(found), _join_table(found)],
+        plots.PLOTS,
+        plots.draw,
+    )
+
+
+def _gains_table(found: Document) -> Table:
+    rows = []
+    for row in found["published"]:
+        for name, key in (
+            ("from empty queues", "from_empty"),
+            ("after the warm-up", "after_warmup"),
+            ("limit of many servers", "many_servers"),
+        ):
+            met = ", ".join(f"{load:.3f}" for load in row[key]["met_at_loads"]) or "none simulated"
+            rows.append(
+                (f"{row['d']} replicas, {name}", f"{row['published']:g}", met, f"{row[key]['largest']:.1f}")
+            )
+    return Table(
+        "Gain in mean wait over random assignment",
+        ("", "published", "met at load", "largest seen"),
+        rows,
+        "Loads by interpolation between those simulated. The limit of many servers is a formula.",
+    )
+
+
+def _waits_table(found: Document) -> Table:
+    rows = []
+    shown = {row["load"] for row in found["waits"] if row["policy"] == "least-work"}
+    for row in found["waits"]:
+        if row["load"] not in shown:
+            continue
+        later, theory = row["after_warmup"], row["theory_mean"]
+        name = row["policy"] if row["d"] == 1 else f"{row['policy']} ({row['d']})"
+        rows.append(
+            (
+                f"{row['load']:g} {name}",
+                _with(later["mean"], later["ci"]),
+                f"{later['p99']:.3g}",
+                f"{later['p99.9']:.3g}",
+                "" if theory is None else f"{theory:.4f}",
+            )
+        )
+    rows.sort(key=lambda cells: float(cells[0].split()[0]))
+    return Table(
+        "Waits after the warm-up",
+        ("load, policy", "mean", "99 %", "99.9 %", "theory, mean"),
+        rows,
+        "Theory: M/M/1 for random, M/M/c for least-work, the limit of many servers for replicas. "
+        "All loads are in the JSON.",
+    )
+
+
+def _delays_table(found: Document) -> Table:
+    def text(cell: Cell, name: str) -> str:
+        if cell[name] is not None:
+            return f"{cell[name]:.3f}"
+        return "beyond" if cell[f"{name}_at_all"] else "never better"
+
+    return Table(
+        "Signalling delay up to which replicas pay",
+        ("load, replicas", "against random", "against the shorter of two queues"),
+        [
+            (f"{cell['load']:g}, {cell['d']}", text(cell, "random"), text(cell, "shortest-of-2"))
+            for cell in found["break_even"]
+        ],
+        f"In mean service times; beyond: at all delays, up to {max(found['settings']['delays']):g}.",
+    )
+
+
+def _join_table(found: Document) -> Table:
+    join = found["join"]
+    return Table(
+        f"Replicas and green headroom: {join['energy_source']}",
+        ("policy", "d", "green ratio", "mean wait", "wait, 99 %"),
+        [
+            (
+                row["policy"],
+                str(row["d"]),
+                _with(row["green_ratio"], row["green_ratio_ci"]),
+                _with(row["mean_wait"], row["mean_wait_ci"]),
+                f"{row['p99_wait']:.3g}",
+            )
+            for row in join["rows"]
+        ],
+        f"At most {join['green_ratio_limit']:.4f} is possible; {join['jobs_an_hour']} jobs of "
+        f"{join['job_wh']:g} Wh an hour.",
+    )
+
+
+def _with(mean: float, half: float | None) -> str:
+    return f"{mean:.4f}" if half is None else f"{mean:.4f} ± {half:.4f}"
