@@ -86,11 +86,11 @@ def show_summary(report: Report, folder: str) -> None:
         ("job packets at the controller", str(packets["job"])),
         ("to connect", f"{_ms(connect['p50'])} median, {_ms(connect['p99'])} at 99 %"),
         ("duration", f"{report['wall_s']:.0f} s"),
-        ("results", f"{folder}/index.html"),
     ):
         table.add_row(name, value)
     console.print(table)
     console.print(_sites(report))
+    console.print(f"Results: {folder}/index.html", soft_wrap=True, highlight=False)  # never cut: it is copied
 
 
 def _sites(report: Report) -> Table:
