@@ -57,9 +57,6 @@ async def measure(
     Must run in a world of its own (`isolation.enter`). Raises RunError when a part of the network fails.
     """
     begun = time.monotonic()
-    workload = Workload(
-        settings.jobs_per_hour, len(topology.clients), settings.seconds_per_hour, settings.seed
-    )
     try:
         async with asyncio.TaskGroup() as group:
             listener.phase("building the network")
@@ -71,20 +68,34 @@ async def measure(
                 listener.phase("registering the sites")
                 margin = min(time.monotonic() - begun, _LONGEST) + _MARGIN
                 await hours.prepare(settings.scheduler, settings.job_energy, margin)
-                for hour in range(settings.hours):
-                    left = await hours.begin(hour)
-                    listener.hour(hour)
-                    await _order(emulation, workload.orders(hour, *_window(left, settings)))
-                offered = settings.hours * settings.jobs_per_hour
-                for patience in (hours.begins_in(settings.hours), workload.longest_hold + _LAST_WORD):
-                    await emulation.outcomes_until(lambda: len(emulation.outcomes) >= offered, patience)
-                    listener.phase("waiting for the last jobs")
-                summaries = await emulation.server_summaries()
-                counts = await asyncio.to_thread(scrape)
+                await offer(emulation, hours, settings, listener)
+                return await collect(emulation, hours, settings, energy)
             finally:
                 await emulation.stop()
     except ExceptionGroup as failures:
         raise failures.exceptions[0] from None
+
+
+async def offer(emulation: Emulation, hours: Hours, settings: Settings, listener: Listener) -> None:
+    """Open the jobs of every hour; return when they have ended, or are given up."""
+    clients = len(emulation.topology.clients)
+    workload = Workload(settings.jobs_per_hour, clients, settings.seconds_per_hour, settings.seed)
+    for hour in range(settings.hours):
+        left = await hours.begin(hour)
+        listener.hour(hour)
+        await _order(emulation, workload.orders(hour, *_window(left, settings)))
+    for patience in (hours.begins_in(settings.hours), workload.longest_hold + _LAST_WORD):
+        await emulation.outcomes_until(
+            lambda: len(emulation.outcomes) >= settings.hours * settings.jobs_per_hour, patience
+        )
+        listener.phase("waiting for the last jobs")
+
+
+async def collect(emulation: Emulation, hours: Hours, settings: Settings, energy: Energy) -> Measurements:
+    """Ask servers, clients and controller what they have seen so far."""
+    summaries = await emulation.server_summaries()
+    counts = await asyncio.to_thread(scrape)
+    topology = emulation.topology
     jobs_per_site = np.array(
         [
             [summary["jobs_per_hour"].get(str(hour), 0) for summary in summaries]
@@ -98,8 +109,8 @@ async def measure(
         energy_wh=energy.wh,
         energy_source=energy.description,
         jobs_per_site=jobs_per_site,
-        offered=offered,
-        outcomes=emulation.outcomes,
+        offered=settings.hours * settings.jobs_per_hour,
+        outcomes=list(emulation.outcomes),
         resets=sum(summary["resets"] for summary in summaries),
         repeated=sum(summary["repeated"] for summary in summaries),
         controller_packets={
@@ -107,7 +118,7 @@ async def measure(
             **{kind: packets.get(kind, 0) for kind in ("overflow", "registration", "report", "discovery")},
         },
         drops=dict(counts.get("grasp_drops", {})),
-        forecast_ms=hours.forecast_ms,
+        forecast_ms=list(hours.forecast_ms),
     )
 
 
