@@ -80,6 +80,6 @@ def test_truncation(engine):
     assert ask(engine, TRUNCATE) == [(1, 0, 0, 0, NORMAL, 0, LENGTH)]
 
 
-@pytest.mark.parametrize("operation", [DROP, 9, 200])
+@pytest.mark.parametrize("operation", [DROP, 9, 10, 200])
 def test_drops(engine, operation):
     assert ask(engine, operation) == []

@@ -56,13 +56,14 @@ def body(statements: Statements, primitives: tuple[Primitive, ...]) -> list[str]
     targets = {_target(primitive) for primitive in primitives if primitive.op in ("_jump", "_jump_if_zero")}
     if bad := [target for target in targets if target > len(primitives)]:
         raise UserError(f"BMv2 JSON: a jump to primitive {bad[0]} leads out of its action")
-    lines = list[str]()
+    lines, noted = list[str](), ""
     for number, primitive in enumerate(primitives):
         if number in targets:
             lines.append(f"step_{number}:;")
         source = primitive.source
-        if source is not None and source.fragment and not primitive.op.startswith("_jump"):
-            lines.append(f"/* {comment(source.fragment)} */")
+        if source is not None and source.fragment not in ("", noted) and not primitive.op.startswith("_jump"):
+            noted = source.fragment
+            lines.append(f"/* {comment(noted)} */")
         if primitive.op == "_jump":
             lines.append(f"goto step_{_target(primitive)};")
         elif primitive.op == "_jump_if_zero":

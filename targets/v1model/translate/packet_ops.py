@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from grasp import UserError
 from grasp.targets.v1model.p4json import Source
-from grasp.targets.v1model.p4values import Const, Operation, Text, Value, Vector
+from grasp.targets.v1model.p4values import Const, FieldRef, Operation, Ref, Text, Value, Vector
 from grasp.targets.v1model.translate.cnames import text as literal
 from grasp.targets.v1model.translate.codes import WIDE
 from grasp.targets.v1model.translate.expressions import Expressions
@@ -40,9 +40,21 @@ class PacketOps:
             "assume": (self.check, 1),
         }
 
-    def mark_to_drop(self, _standard: Value) -> Lines:
-        """Drop the packet at the end of the pipeline, unless something later decides otherwise."""
-        return self.drop()
+    def mark_to_drop(self, metadata: Value) -> Lines:
+        """Drop the packet at the end of the pipeline, unless something later decides otherwise.
+
+        It acts on the metadata that it is given: a program may work on a copy of the standard one.
+        """
+        if not isinstance(metadata, Ref):
+            raise UserError("BMv2 JSON: 'mark_to_drop' needs the name of metadata")
+        egress_spec, group = (FieldRef(metadata.name, name) for name in ("egress_spec", "mcast_grp"))
+        if egress_spec in self.layout.standard:
+            return self.drop()
+        kind = self.layout.program.headers[metadata.name].type
+        if kind.field("egress_spec") is None:
+            raise UserError(f"BMv2 JSON: 'mark_to_drop' on '{metadata.name}', which has no field 'egress_spec'")
+        lines = [f"{self.layout.field(egress_spec)} = s->v1.context->drop_port;"]
+        return [*lines, f"{self.layout.field(group)} = 0;"] if kind.field("mcast_grp") else lines
 
     def drop(self) -> Lines:
         """P4_14's drop."""

@@ -20,7 +20,14 @@ parser CopyingParse(packet_in packet, out headers_t hdr, inout metadata_t meta, 
 
 control CopyingVerify(inout headers_t hdr, inout metadata_t meta) { apply { } }
 
+action drop_copy(inout standard_metadata_t copy) { mark_to_drop(copy); } // p4c works on a copy of the metadata
+
 control CopyingIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
+    table drop_table {
+        actions = { drop_copy(standard); }
+        const default_action = drop_copy(standard);
+    }
+
     apply {
         mark_to_drop(standard);
         if (hdr.request.operation == 1) { // a clone carries what the metadata is at the end of ingress
@@ -55,6 +62,10 @@ control CopyingIngress(inout headers_t hdr, inout metadata_t meta, inout standar
             mark_to_drop(standard);
         } else if (hdr.request.operation == 8) {
             clone(CloneType.I2E, 7);
+        } else if (hdr.request.operation == 10) {
+            standard.egress_spec = 1;
+            standard.mcast_grp = 1;
+            drop_table.apply();
         }
     }
 }
