@@ -88,6 +88,8 @@ struct metadata_t {
     time_t timeout;
     ipv4_t service_address;
     bit<16> service_port;
+    bool has_server;
+    ipv4_t server;
     bit<16> server_port;
     bit<16> source_port;  // of TCP or UDP, 0 without
     bit<16> destination_port;

@@ -39,28 +39,12 @@ control RewriteToServer(inout headers_t hdr, inout metadata_t meta) {
     UpdateHeaderChecksum() update_header_checksum;
     UpdateTransportChecksum() update_transport_checksum;
 
-    action set_server(ipv4_t address) {
-        hdr.ipv4.destination = address;
-    }
-
-    table site_servers {
-        key = {
-            meta.site: exact @name("site");
-        }
-        actions = {
-            set_server;
-            NoAction;
-        }
-        default_action = NoAction;
-        size = SITES;
-    }
-
     apply {
-        ipv4_t service = hdr.ipv4.destination;
-        if (site_servers.apply().hit) {
-            update_header_checksum.apply(hdr, service, hdr.ipv4.destination);
-            update_transport_checksum.apply(hdr, service, hdr.ipv4.destination, meta.destination_port,
+        if (meta.has_server) {
+            update_header_checksum.apply(hdr, hdr.ipv4.destination, meta.server);
+            update_transport_checksum.apply(hdr, hdr.ipv4.destination, meta.server, meta.destination_port,
                                             meta.server_port);
+            hdr.ipv4.destination = meta.server;
             if (hdr.tcp.isValid()) {
                 hdr.tcp.destination = meta.server_port;
             } else {

@@ -14,6 +14,23 @@
 control ChooseSite(inout headers_t hdr, inout metadata_t meta) {
     Winner() winner;
 
+    action set_server(ipv4_t address) {
+        meta.has_server = true;
+        meta.server = address;
+    }
+
+    table site_servers {
+        key = {
+            meta.site: exact @name("site");
+        }
+        actions = {
+            set_server;
+            NoAction;
+        }
+        default_action = NoAction;
+        size = SITES;
+    }
+
     apply {
         if (meta.connection.affinity == affinity_t.HIT ||
             meta.connection.affinity == affinity_t.PINNED) {
@@ -26,6 +43,9 @@ control ChooseSite(inout headers_t hdr, inout metadata_t meta) {
             if (!meta.site_known) {
                 meta.drop = drop_t.NO_SITE;
             }
+        }
+        if (meta.site_known) {
+            site_servers.apply();
         }
     }
 }
@@ -49,8 +69,9 @@ control Charge(inout headers_t hdr, inout metadata_t meta,
         }
         bool first = meta.connection.opening && (meta.connection.affinity == affinity_t.FREE ||
                                                  meta.connection.affinity == affinity_t.FULL);
-        if (first && meta.kind == kind_t.TO_SERVICE && !meta.alive) {
-            // The winner has fallen silent. Without it, the packet tries again.
+        if (first && meta.kind == kind_t.TO_SERVICE && !(meta.alive && meta.has_server)) {
+            // The winner has fallen silent, or the controller has not come to it yet. Without it, the packet
+            // tries again.
             meta.strike = true;
             meta.kind = kind_t.DONE;
             meta.strikes = meta.strikes + 1;

@@ -80,7 +80,8 @@ control StoreSite(inout metadata_t meta) {
             site_flags.write(index, meta.state.flags);
         }
         if (meta.state_changed || meta.strike) {
-            bool eligible = meta.state.flags & (SITE_KNOWN | SITE_DRAINED) == SITE_KNOWN &&
+            bool eligible = !meta.strike &&
+                            meta.state.flags & (SITE_KNOWN | SITE_DRAINED) == SITE_KNOWN &&
                             meta.state.heard != 0 &&
                             meta.now |-| meta.state.heard <= meta.parameters.expiry;
             bracket.apply(meta.site, meta.state.headroom, eligible);

@@ -21,11 +21,13 @@ from tests.p4src.engine_switch import EngineSwitch
 from tests.p4src.site_switch import (
     CLIENTS,
     TRUNKS,
+    Event,
     Host,
     Service,
     add_service,
     attach,
     drain,
+    dropped,
     forecast,
     grasp,
     ipv4,
@@ -36,7 +38,7 @@ from tests.p4src.site_switch import (
 )
 from tests.p4src.switch import Switch
 
-from grasp.control.wire import CPU_PORT, Role, SiteFlag
+from grasp.control.wire import CPU_PORT, Drop, Role, SiteFlag
 from grasp.telemetry.protocol import FrameType
 
 EXPIRY = 1_000_000  # us, on the engine's own clock
@@ -227,6 +229,22 @@ def test_all_sites_over_a_long_time(runner: Runner, seed: int) -> None:
         getattr(world, kind)(chance.randrange(256), chance.randrange(-20_000, 20_000))
     world.check()
     assert world.jobs > len(kinds) / 3
+
+
+def test_all_sites_fall_silent(runner: Runner) -> None:
+    """One packet strikes them out, one by one, and ends."""
+    switch = runner.fresh()
+    world = world_of_256(switch, [1] * 256)
+    set_parameters(switch, expiry=0)
+    switch.advance(1)
+    assert dropped(switch, 1, world.syns[1]) == Drop.NO_SITE
+    assert switch.count("events", Event.STRUCK_OUT) == 256
+    set_parameters(switch, expiry=FOR_EVER)  # they stay out until they are heard of
+    assert dropped(switch, 1, world.syns[1]) == Drop.NO_SITE
+    assert switch.count("events", Event.STRUCK_OUT) == 256
+    world.heartbeat(3, 0)
+    ((_, frame),) = switch.send(1, world.syns[1])
+    assert frame[30:34] == IPv4Address(server(3).address).packed
 
 
 def test_all_sites_take_turns_in_the_dark(runner: Runner) -> None:

@@ -126,6 +126,14 @@ def test_the_pinned_connection_is_charged_once_and_stays(crowded: Switch) -> Non
     assert crowded.count("jobs", 10) == jobs + 1
 
 
+def test_a_pinned_job_that_finds_no_way_is_not_charged(crowded: Switch) -> None:
+    pin(crowded, 200)  # of which no probe has come, and to which no route leads
+    assert crowded.packet_out(PacketOut(Operation.INJECT, flags=1, port=1), SYN) == []
+    assert crowded.counts("drops") == {Drop.NO_ROUTE: 1}
+    assert crowded.read_site(200).headroom == 0
+    assert 200 not in crowded.counts("jobs")
+
+
 def test_a_packet_of_another_site_than_the_pinned_one_is_dropped(crowded: Switch) -> None:
     pin(crowded, 10)
     assert dropped(crowded, SITES[11].port, ipv4(SITES[11], CLIENTS[0].address, from_server(40000))) == (

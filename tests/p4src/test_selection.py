@@ -20,6 +20,7 @@ from tests.p4src.site_switch import (
     forecast,
     heartbeat,
     ipv4,
+    number,
     probe,
     to_service,
 )
@@ -151,11 +152,31 @@ def test_new_forecasts_move_new_connections_only(switch: Switch) -> None:
     assert switch.read_site(11).headroom == 50_000 - WEB.energy
 
 
-def test_a_winner_without_a_server_address_is_not_charged(switch: Switch) -> None:
+def test_a_winner_whose_server_is_not_known_yet_is_struck_out(switch: Switch) -> None:
+    """Its probes may be here before the controller's entry is, and must not swallow every job until then."""
+    announce(switch, {10: 9000, 11: 8000})
+    switch.delete("site_servers", (10,))
+    assert connect(switch, 40000) == 11
+    assert switch.counts("events")[Event.STRUCK_OUT] == 1
+    assert switch.read_site(10).headroom == 9000
+    switch.insert("site_servers", (10,), "set_server", number(SITES[10].address))
+    heartbeat(switch, 10)
+    assert connect(switch, 40001) == 10
+
+
+def test_without_any_server_there_is_no_site(switch: Switch) -> None:
     announce(switch, {10: 9000})
     switch.delete("site_servers", (10,))
     assert connect(switch, 40000) is None
-    assert switch.counts("drops") == {Drop.NO_ROUTE: 1}
+    assert switch.counts("drops") == {Drop.NO_SITE: 1}
     assert switch.read_site(10).headroom == 9000
-    assert connect(switch, 40000, "A") is None  # and no entry was made
-    assert switch.counts("drops") == {Drop.NO_ROUTE: 1, Drop.NO_CONNECTION: 1}
+
+
+def test_a_connection_whose_server_is_gone_does_not_move(switch: Switch) -> None:
+    announce(switch, {10: 9000, 11: 0})
+    assert connect(switch, 40000) == 10
+    switch.delete("site_servers", (10,))
+    assert connect(switch, 40000, "A") is None
+    assert switch.counts("drops") == {Drop.NO_ROUTE: 1}
+    switch.insert("site_servers", (10,), "set_server", number(SITES[10].address))
+    assert connect(switch, 40000, "A") == 10
