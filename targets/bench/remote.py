@@ -74,13 +74,13 @@ class Controller:
 
     def fill(self, scenario: Scenario) -> Iterator[tuple[int, bytes]]:
         """Write the scenario's tables and groups; then its frames follow, for the caller to send on ports."""
-        self._write([p4r.Entity(table_entry=self._entry(entry)) for entry in scenario.entries()])
+        self.write([p4r.Entity(table_entry=self._entry(entry)) for entry in scenario.entries()])
         table = _named(self._info.tables, "parameters")
         default = p4r.TableEntry(table_id=table.preamble.id, is_default_action=True)
         default.action.action.CopyFrom(self._action("set_parameters", scenario.parameters))
-        self._write([p4r.Entity(table_entry=default)], p4r.Update.MODIFY)
+        self.write([p4r.Entity(table_entry=default)], p4r.Update.MODIFY)
         groups = [_group(number, ports) for number, ports in scenario.groups().items()]
-        self._write(groups)
+        self.write(groups)
         for port, frame in scenario.announcements():
             if port == CPU_PORT:
                 self._packet_out(frame)
@@ -88,7 +88,8 @@ class Controller:
                 yield port, frame
             time.sleep(0.01)  # a forecast must find its site's heartbeat behind it
 
-    def _write(self, entities: list[p4r.Entity], kind: Any = p4r.Update.INSERT) -> None:
+    def write(self, entities: list[p4r.Entity], kind: Any = p4r.Update.INSERT) -> None:
+        """Write entities in one request."""
         request = p4r.WriteRequest(device_id=self._device_id, election_id=self._election_id)
         request.updates.extend(p4r.Update(type=kind, entity=entity) for entity in entities)
         self._stub.Write(request, timeout=_PATIENCE)

@@ -12,7 +12,7 @@ from grasp.targets.v1model.engine import Engine
 
 PROGRAM = Path(__file__).parent / "programs" / "bare.c"
 (CLONE, RESUBMIT, RECIRCULATE, DIGEST, DROP, LOOK_UP, CLONE_EGRESS, DROP_EGRESS, COUNT, METER, TRUNCATE,
- FOR_EVER, PRIORITY, REPORT, FAIL) = (1 << bit for bit in range(15))  # fmt: skip
+ FOR_EVER, PRIORITY, REPORT, FAIL, LOG) = (1 << bit for bit in range(16))  # fmt: skip
 TABLES = ("exact", "lpm", "ternary", "range", "wide_range", "wide_ternary", "indirect", "constant", "keyless")
 VALUE_SET = len(TABLES)
 HEADER = struct.Struct("<8Q")

@@ -3,7 +3,11 @@
 
 from __future__ import annotations
 
+import logging
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from grasp.targets.v1model.engine import Engine
 from grasp.targets.v1model.objects import CloneSession, Replica
@@ -149,7 +153,7 @@ def test_truncation(switch):
         assert [len(data) for _, data in out] == [expected]
     switch.program.set_multicast_group(1, [Replica(1), Replica(2)])
     out = switch.process(0, bare.packet(bare.TRUNCATE, group=1, kept=70, payload=bytes(100)))
-    assert [(to, len(data)) for to, data in out] == [(1, 70), (2, 70)]
+    assert [(to, len(data)) for to, data in out] == [(1, 164), (2, 164)]  # as BMv2 does it
 
 
 def test_priorities_need_queues(switch):
@@ -166,6 +170,35 @@ def test_a_failed_assertion_drops_the_packet(switch, caplog):
     assert switch.process(0, bare.packet(bare.FAIL)) == []
     assert switch.counts().assertions == 2
     assert caplog.text.count("assertion failed") == 1
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, (1 << 128) - 1), st.integers(0, 255))
+def test_messages_of_a_program_are_logged(wide, kept):
+    logger = logging.getLogger("grasp.targets.v1model.engine")
+    handler, before = _Lines(), logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        with Engine() as engine:
+            bare.load(engine)
+            key = (wide & (1 << 64) - 1, wide >> 64)
+            engine.process(0, bare.packet(bare.LOG, port=300, key=key, kept=kept))
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(before)
+    signed = wide - (1 << 128) if wide >> 127 else wide
+    text = f"port 300, wide {wide}, signed {kept - 256 if kept > 127 else kept} {signed}; {{}}"
+    assert handler.lines == [text]
+
+
+class _Lines(logging.Handler):
+    def __init__(self):
+        super().__init__()
+        self.lines = []
+
+    def emit(self, record):
+        self.lines.append(record.getMessage())
 
 
 def test_packets_of_any_length(switch):

@@ -80,14 +80,16 @@ static struct v1_packet *new_copy(struct v1_switch *sw, uint32_t port) {
     return (struct v1_packet *)pending->state;
 }
 
+/* A copy does not keep what `truncate` asked of its original, as in BMv2. */
 static void copy_to(struct v1_switch *sw, const struct v1_packet *packet,
-                    const struct v1_replicas *replicas) {
+                    const struct v1_replicas *replicas, uint32_t longest) {
     for (uint32_t i = 0; i < replicas->count; i++) {
         struct v1_packet *copy = new_copy(sw, replicas->replica[i].port);
         if (!copy)
             return;
         memcpy(copy, packet, sw->context->program->state_bytes);
         copy->requests = (struct v1_requests){0};
+        copy->truncated = longest;
         copy->standard.egress_rid = replicas->replica[i].instance;
     }
 }
@@ -104,9 +106,9 @@ static const struct v1_session *session_of(struct v1_switch *sw, const struct v1
 static void to_session(struct v1_switch *sw, struct v1_packet *clone,
                        const struct v1_session *session) {
     uint32_t best = sw->options.queues - 1;
-    clone->truncated = session->packet_length ? session->packet_length : UINT32_MAX;
     clone->standard.priority = session->class_of_service < best ? session->class_of_service : best;
-    copy_to(sw, clone, &session->replicas);
+    copy_to(sw, clone, &session->replicas,
+            session->packet_length ? session->packet_length : UINT32_MAX);
 }
 
 /* ---- end of egress */
@@ -121,14 +123,12 @@ static void clone_egress(struct v1_switch *sw, const struct v1_packet *packet) {
     to_session(sw, clone, session);
 }
 
-/* Headers, payload, truncation; returns the length. */
+/* Headers and payload; returns the length. */
 static uint32_t write_packet(struct v1_packet *packet, uint8_t *out) {
     size_t head = packet->context->program->deparse(packet, out);
     size_t payload = packet->length - packet->parsed;
-    if (head + payload > packet->truncated)
-        payload = packet->truncated > head ? packet->truncated - head : 0;
     memcpy(out + head, packet->data + packet->parsed, payload);
-    return (uint32_t)(head + payload < packet->truncated ? head + payload : packet->truncated);
+    return (uint32_t)(head + payload);
 }
 
 static void recirculate(struct v1_switch *sw, struct v1_packet *packet) {
@@ -173,8 +173,9 @@ static void egress_now(struct v1_switch *sw, struct v1_packet *packet, uint32_t 
         recirculate(sw, packet);
     } else {
         uint8_t *out = sw->sink->room(sw, port);
+        uint32_t length = out ? write_packet(packet, out) : 0;
         if (out)
-            sw->sink->sent(sw, port, write_packet(packet, out));
+            sw->sink->sent(sw, port, length < packet->truncated ? length : packet->truncated);
     }
 }
 
@@ -226,7 +227,7 @@ static void multicast(struct v1_switch *sw, struct v1_packet *packet) {
         sw->context->replication->groups[packet->standard.mcast_grp % V1_GROUPS];
     packet->standard.instance_type = V1_REPLICATED;
     if (replicas)
-        copy_to(sw, packet, replicas);
+        copy_to(sw, packet, replicas, UINT32_MAX);
     else
         sw->counts.no_multicast_group++;
 }

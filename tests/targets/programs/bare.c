@@ -24,7 +24,8 @@ enum {
     FOR_EVER = 2048, /* resubmit and recirculate again and again */
     PRIORITY = 4096, /* as `kept` says */
     REPORT = 8192,   /* answers are metadata, not the look-up's */
-    FAIL = 16384
+    FAIL = 16384,
+    LOG = 32768
 };
 
 struct state {
@@ -115,6 +116,14 @@ static void ingress(struct v1_packet *packet) {
         v1_truncate(packet, state->kept);
     if (flags & PRIORITY)
         packet->standard.priority = state->kept;
+    if (flags & LOG) {
+        const uint64_t wide[2] = {state->word[5], state->word[6]}, negative = state->word[7] & 0xff;
+        const struct v1_value values[] = {{&state->word[1], 9, false},
+                                          {wide, 128, false},
+                                          {&negative, 8, true},
+                                          {wide, 128, true}};
+        v1_log_message(packet, "port {}, wide {}, signed {} {}; {}", values, 4);
+    }
     if (flags & FAIL)
         v1_assert_failed(packet, "bare.c");
     if (flags & DROP)
