@@ -96,6 +96,7 @@ class Session:
         """
         if await self.has_pipeline():
             return False
+        await self._forget_groups()
         request = p4r.SetForwardingPipelineConfigRequest(
             device_id=self._device_id,
             action=p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT,
@@ -104,6 +105,17 @@ class Session:
         with _noticing_loss():
             await self._client.request(request)
         return True
+
+    async def _forget_groups(self) -> None:
+        """Delete the multicast groups of the program that is replaced.
+
+        simple_switch keeps their copies while P4Runtime forgets them: written again, each would send twice.
+        """
+        try:
+            groups = await self.read([fy.P4MulticastGroupEntry()])
+        except fy.P4ClientError:
+            return  # nothing is loaded, so there are none
+        await self.write([-fy.P4MulticastGroupEntry(group.multicast_group_id) for group in groups])
 
     async def has_pipeline(self) -> bool:
         """Tell whether the switch runs the program, by the cookie that came with it."""

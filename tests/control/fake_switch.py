@@ -55,6 +55,7 @@ class FakeSwitch(p4r_grpc.P4RuntimeServicer):
         self.tables: dict[bytes, p4r.TableEntry] = {}
         self.defaults: dict[int, p4r.TableEntry] = {}
         self.groups: dict[int, frozenset[int]] = {}
+        self.groups_at_load: dict[int, frozenset[int]] = {}  # those that simple_switch would not forget
         self.sites: defaultdict[int, Site] = defaultdict(Site)
         self.operations: list[dict[str, int]] = []  # every packet-out's metadata, in order
         self.transmitted: list[tuple[int, bytes]] = []
@@ -255,6 +256,7 @@ class FakeSwitch(p4r_grpc.P4RuntimeServicer):
 
     async def SetForwardingPipelineConfig(self, request, context):  # noqa: N802
         await self._refuse_others(request, context)
+        self.groups_at_load = dict(self.groups)
         highest, primaries, streams, count = self._highest, self.primaries, self._streams, self.pipelines_set
         self._forget()
         self._highest, self.primaries, self._streams = highest, primaries, streams

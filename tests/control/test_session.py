@@ -83,6 +83,18 @@ async def test_the_pipeline_is_set_only_when_it_differs(fake, schema):
     assert switch.pipelines_set == 2
 
 
+async def test_the_groups_of_a_program_are_deleted_before_it_is_replaced(fake, schema):
+    switch = await fake()
+    async with connect(switch.address, schema, 1) as session:
+        await session.become_primary()
+        await session.set_pipeline()
+        await session.write([+fy.P4MulticastGroupEntry(number, replicas=[1, 2]) for number in (1, 2)])
+        assert switch.groups.keys() == {1, 2}
+        switch.pipeline.cookie.cookie ^= 1
+        assert await session.set_pipeline()
+    assert switch.groups_at_load == {}
+
+
 async def test_a_switch_that_is_not_there_and_one_that_goes_away_are_lost(fake, schema):
     switch = await fake()
     async with connect(switch.address, schema, 1) as session:
