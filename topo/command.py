@@ -30,13 +30,18 @@ _HIDDEN = (Path("/run"), Path("/proc"), Path("/sys"))  # a run sees its own ther
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    what = parser.add_argument_group("what runs")
-    what.add_argument(
+    parser.add_argument(
         "--control",
         choices=("p4", "openflow"),
         default="p4",
         help="who decides about a job: the switches, or an OpenFlow controller (default: p4)",
     )
+    add_options(parser)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Declare what is the same for every control plane."""
+    what = parser.add_argument_group("what runs")
     what.add_argument("--target", choices=("v1model", "bmv2"), default="v1model", help="(default: v1model)")
     what.add_argument(
         "--scheduler", choices=("green", "round-robin"), default="green", help="(default: green)"

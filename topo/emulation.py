@@ -141,6 +141,13 @@ class Emulation:
         await program.line()
         program.receive = self._take_outcome
 
+    async def start_program(self, name: str, host: Host, module: str, *arguments: str) -> Program:
+        """Start a program of this package in a host, at its interface; return when it is ready."""
+        command = (*self.network.inside(host), sys.executable, "-m", module, host.interface, *arguments)
+        program = await self._start(name, command)
+        await program.line()
+        return program
+
     async def start_crafted(self, what: str, host: Host) -> Program:
         """Start `crafted` in a host, to watch or to send; return when it is ready."""
         program = await self._start(

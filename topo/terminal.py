@@ -24,8 +24,9 @@ from grasp.topo.traffic import Outcome
 class Progression:
     """A line on standard error that follows a run: phase or hour, jobs so far, green ratio so far."""
 
-    def __init__(self, settings: Settings, energy_wh: FloatArray) -> None:
+    def __init__(self, settings: Settings, energy_wh: FloatArray, heading: str = "") -> None:
         self._settings = settings
+        self._heading = heading
         self._green_left = energy_wh / settings.job_energy  # in jobs
         self._served = self._green = 0.0
         self._progress = Progress(
@@ -52,7 +53,7 @@ class Progression:
 
     def phase(self, text: str) -> None:
         """Show what is being done."""
-        self._progress.update(self._task, description=text)
+        self._progress.update(self._task, description=self._heading + text)
 
     def hour(self, hour: int) -> None:
         """Show the hour of the day."""
