@@ -20,6 +20,7 @@ import logging
 import os
 import struct
 import threading
+import weakref
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -69,6 +70,7 @@ class Engine:
     ) -> None:
         self._switch: int | None = None
         self._program: Program | None = None
+        self._loaded: weakref.WeakSet[Program] = weakref.WeakSet()
         self._activated = 0  # programs so far
         if pcap is not None and not pcap.is_dir():
             raise UserError(f"no folder {pcap} for the pcap files: create it first")
@@ -95,7 +97,9 @@ class Engine:
         """Load a compiled program (compile.compile_program). It has its state and does not run yet."""
         if self._switch is None:
             raise EngineError(Code.FAILED_PRECONDITION, "the engine is closed")
-        return Program(self._lib, self._switch, path)
+        program = Program(self._lib, self._switch, path)
+        self._loaded.add(program)
+        return program
 
     def activate(self, program: Program) -> None:
         """Run a program in place of the one before, which is closed; what waits in queues is dropped.
@@ -127,9 +131,9 @@ class Engine:
         """Stop, release sockets and memory; the engine cannot be used any more."""
         if self._switch is not None:
             self._lib.v1_stop(self._switch)
-            if self._program is not None:
-                self._lib.v1_activate(self._switch, None)
-                self._program.close()
+            self._lib.v1_activate(self._switch, None)
+            for program in self._loaded:
+                program.close()
             self._lib.v1_switch_destroy(self._switch)
         self._switch = self._program = None
 

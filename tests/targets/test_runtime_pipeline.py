@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grasp.targets.v1model.engine import Engine
-from grasp.targets.v1model.objects import CloneSession, Replica
+from grasp.targets.v1model.objects import CloneSession, EngineError, Replica
 
 from . import bare
 
@@ -217,8 +217,17 @@ def test_another_program_starts_empty(switch):
     assert switch.program is fresh
     assert fresh.read_registers("r32")[3:5] == [0, 8]
     assert fresh.multicast_groups() == {}
-    with pytest.raises(Exception, match="closed"):
+    with pytest.raises(EngineError, match="closed"):
         old.read_register("r32", 3)
+
+
+def test_a_closed_engine_leaves_nothing_to_touch(switch):
+    prepared = switch.load(bare.compile_program(bare.PROGRAM.read_text()))
+    switch.close()
+    switch.close()
+    for attempt in (lambda: prepared.read_register("r32", 0), lambda: switch.load(bare.PROGRAM)):
+        with pytest.raises(EngineError, match="closed"):
+            attempt()
 
 
 def test_bench_runs_the_packets(switch):

@@ -173,7 +173,7 @@ def test_an_mtu_that_grows_and_one_that_differs_at_the_other_end(switch):
 def test_a_short_queue_of_the_interface_is_waited_for(switch):
     """The interface refuses frames before the send buffer is full: none of them is lost in it."""
     one, two = attach(switch, 1, 2)
-    shape = "qdisc add dev sw2 root tbf rate 20mbit burst 3000 limit 6000".split()
+    shape = ["qdisc", "add", "dev", "sw2", "root", "tbf", "rate", "20mbit", "burst", "3000", "limit", "6000"]
     subprocess.run(["tc", *shape], check=True)
     for number in range(60):
         one.send(bare.packet(port=2, kept=number, payload=bytes(1000)))
