@@ -52,32 +52,43 @@ uint64_t v1_hash_crc32(const uint8_t *data, size_t length) {
     return update(&crc32, UINT32_MAX, data, length) ^ UINT32_MAX;
 }
 
-/* Sum of big-endian 16-bit words, the last padded with zero; not folded. */
-static uint64_t sum16(const uint8_t *data, size_t length) {
-    uint64_t sum = 0;
-    for (; length >= 4; data += 4, length -= 4) {
-        uint32_t word;
-        memcpy(&word, data, 4);
-        word = be32toh(word);
-        sum += (word >> 16) + (word & 0xffff);
+/* Sum of little-endian 32-bit words, the last padded with zeros. Folded to 16 bits and with its
+ * bytes swapped it is the sum of big-endian 16-bit words (RFC 1071, section 2). */
+static uint64_t sum32(const uint8_t *data, size_t length) {
+    uint64_t sum = 0, eight;
+    uint32_t four;
+    uint16_t two;
+    for (; length >= 8; data += 8, length -= 8) {
+        memcpy(&eight, data, 8);
+        eight = le64toh(eight);
+        sum += (eight >> 32) + (uint32_t)eight;
     }
-    if (length >= 2)
-        sum += (uint64_t)data[0] << 8 | data[1];
-    if (length % 2)
-        sum += (uint64_t)data[length - 1] << 8;
-    return sum;
+    if (length & 4) {
+        memcpy(&four, data, 4);
+        sum += le32toh(four);
+        data += 4;
+    }
+    if (length & 2) {
+        memcpy(&two, data, 2);
+        sum += le16toh(two);
+        data += 2;
+    }
+    return length & 1 ? sum + *data : sum;
+}
+
+static uint16_t fold(uint64_t sum) {
+    while (sum >> 16)
+        sum = (sum >> 16) + (sum & 0xffff);
+    return (uint16_t)~(sum >> 8 | sum << 8);
 }
 
 uint16_t v1_checksum(const uint8_t *head, size_t head_length, const uint8_t *tail,
                      size_t tail_length) {
-    uint64_t sum = sum16(head, head_length) + sum16(tail, tail_length);
-    while (sum >> 16)
-        sum = (sum >> 16) + (sum & 0xffff);
-    return (uint16_t)~sum;
+    return fold(sum32(head, head_length) + sum32(tail, tail_length));
 }
 
 uint64_t v1_hash_csum16(const uint8_t *data, size_t length) {
-    return v1_checksum(data, length, data, 0);
+    return fold(sum32(data, length));
 }
 
 uint64_t v1_hash_xor16(const uint8_t *data, size_t length) {
