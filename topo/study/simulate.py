@@ -2,11 +2,13 @@
 """Simulate schedulers over a year of energy: which part of the jobs runs on green energy.
 
 Every scheduler meets every job energy k and number of jobs an hour, hour by hour and job after job, exactly.
-`limit` among the schedulers is the most that any could reach.
+`limit` among the schedulers is the most that any could reach which decides at once. `deferrable` and
+`battery` move energy in time, and may reach more.
 
   grasp simulate
   grasp simulate --energy tmy3:weather --schedulers green,round-robin,limit --k 1:200 --out results/year
   grasp simulate --energy tmy3:weather --date 06-21 --jobs 9:9000:9 --csv > day.csv
+  grasp simulate --schedulers limit,deferrable,deferrable-optimum --k 50 --share 0.3 --wait 4
   grasp simulate --seed 0:99 --k 1:200 --workers 4 --json > years.json
 """
 
@@ -36,7 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--schedulers",
         default="green,round-robin",
         metavar="NAMES",
-        help="of green, round-robin, nearest, weighted, persistence, limit, and your own "
+        help="of green, round-robin, nearest, weighted, persistence, limit, those below, and your own "
         "(default: green,round-robin)",
     )
     what.add_argument("--k", default="20", metavar="LIST", help="Wh of a job: 1,20,50 or 1:200 (default: 20)")
@@ -53,6 +55,32 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=options.CLIENTS,
         metavar="PLACES",
         help="of the scheduler nearest, degrees north and east (default: New York, Miami, Los Angeles)",
+    )
+    time_shift = parser.add_argument_group(
+        "energy moved in time",
+        "deferrable, battery and deferrable-battery among the schedulers; with -optimum behind, the most "
+        "that they could reach, knowing all hours. Jobs are divisible there.",
+    )
+    time_shift.add_argument(
+        "--share", type=float, default=0.5, metavar="X", help="part of the jobs that may wait (default: 0.5)"
+    )
+    time_shift.add_argument(
+        "--wait", type=int, default=6, metavar="D", help="hours that they may wait (default: 6)"
+    )
+    time_shift.add_argument(
+        "--battery-capacity", type=float, default=20_000, metavar="WH", help="of each site (default: 20000)"
+    )
+    time_shift.add_argument(
+        "--battery-power", type=float, default=5_000, metavar="W", help="in and out (default: 5000)"
+    )
+    time_shift.add_argument(
+        "--battery-efficiency", type=float, default=0.9, metavar="X", help="out over in (default: 0.9)"
+    )
+    time_shift.add_argument(
+        "--forecast",
+        choices=("yesterday", "perfect"),
+        default="yesterday",
+        help="what is believed of the hours to come (default: as yesterday)",
     )
     arguments.add_energy(parser, several=True)
     options.add_span(parser)
@@ -95,7 +123,8 @@ def run(args: argparse.Namespace) -> int:
 def _sweep(args: argparse.Namespace) -> "Sweep":
     """Return the sweep that was asked for, having refused what cannot be meant."""
     from grasp.schedulers.registry import scheduler
-    from grasp.topo.study.sweep import LIMIT, Study, Sweep, cut, load, setting
+    from grasp.schedulers.shifting import Battery, Waiting
+    from grasp.topo.study.sweep import LIMIT, Study, Sweep, cut, is_policy, load, setting
 
     names = tuple(args.schedulers.split(","))
     if len(set(names)) < len(names):
@@ -115,6 +144,9 @@ def _sweep(args: argparse.Namespace) -> "Sweep":
             divisible=args.count == "real",
             weights=options.weights(args.weights) if args.weights else (),
             clients=options.positions(args.clients),
+            waiting=Waiting(args.share, args.wait),
+            battery=Battery(args.battery_capacity, args.battery_power, args.battery_efficiency),
+            forecast=args.forecast,
         ),
     )
     if len(sweep.jobs) * len(sweep.job_wh) > options.MOST_VALUES:
@@ -123,7 +155,7 @@ def _sweep(args: argparse.Namespace) -> "Sweep":
     year = load(sweep.sources[0], sweep.study.sites)
     cut(year, sweep.study.span)
     for name in names:
-        if name != LIMIT:
+        if name != LIMIT and not is_policy(name):
             scheduler(name, setting(sweep.study, year)).forecast(year.reports)
     return sweep
 

@@ -6,25 +6,36 @@ last bit.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 import numpy as np
 
 from grasp import UserError
-from grasp.schedulers.base import Setting
+from grasp.schedulers.base import FloatArray, Setting
 from grasp.schedulers.ratio import green_ratio_limit
 from grasp.schedulers.registry import scheduler
+from grasp.schedulers.shifting import Battery, Waiting, shift
 from grasp.schedulers.simulate import green_ratios
 from grasp.telemetry.energy.places import distances_km
 from grasp.telemetry.energy.sources import Energy, Source
+from grasp.topo.study.optimum import optimum
 
 if TYPE_CHECKING:
     from distributed import Client
 
 LIMIT = "limit"
 """Takes the place of a scheduler: the most that any could reach."""
+
+OPTIMUM = "-optimum"
+"""Behind a policy's name: the most that it could reach, knowing all hours."""
+
+POLICIES = ("deferrable", "battery", "deferrable-battery")
+"""What moves green energy in time: jobs that may wait, batteries, or both."""
+
+FORECASTS = ("yesterday", "perfect")
+"""What a policy believes of an hour to come: that it will be as on the day before, or the truth."""
 
 TASK_CASES = 16
 DIGITS = 9
@@ -49,6 +60,9 @@ class Study:
     divisible: bool = False
     weights: tuple[tuple[str, float], ...] = ()
     clients: tuple[tuple[float, float], ...] = ()  # degrees north and east
+    waiting: Waiting = field(default_factory=Waiting)
+    battery: Battery = field(default_factory=Battery)
+    forecast: str = "yesterday"  # one of FORECASTS
 
 
 @dataclass(frozen=True)
@@ -59,7 +73,7 @@ class Sweep:
     schedulers: tuple[str, ...]
     job_wh: tuple[float, ...]
     jobs: tuple[int, ...]
-    study: Study = Study()
+    study: Study = field(default_factory=Study)
 
 
 class Row(TypedDict):
@@ -71,6 +85,7 @@ class Row(TypedDict):
     jobs_per_hour: int
     green_ratio: float
     green_ratio_limit: float
+    mean_wait_h: NotRequired[float]  # of policies that let jobs wait
 
 
 @dataclass(frozen=True)
@@ -109,12 +124,16 @@ def setting(study: Study, energy: Energy) -> Setting:
 def tasks(sweep: Sweep) -> list[Task]:
     """Cut a sweep into tasks, in the order of its rows."""
     cases = [(k, n) for n in sweep.jobs for k in sweep.job_wh]
-    blocks = [tuple(cases[first : first + TASK_CASES]) for first in range(0, len(cases), TASK_CASES)]
+
+    def blocks(name: str) -> list[list[tuple[float, int]]]:
+        size = 1 if name.endswith(OPTIMUM) else TASK_CASES
+        return [cases[first : first + size] for first in range(0, len(cases), size)]
+
     return [
         Task(source, sweep.study, name, tuple(k for k, _ in block), tuple(n for _, n in block))
         for source in sweep.sources
         for name in sweep.schedulers
-        for block in blocks
+        for block in blocks(name)
     ]
 
 
@@ -123,14 +142,17 @@ def reckon(task: Task) -> list[Row]:
     year = load(task.source, task.study.sites)
     hours = cut(year, task.study.span)
     limits = green_ratio_limit(hours.wh, task.job_wh, np.array(task.jobs)[:, np.newaxis])
+    waits = None
     if task.scheduler == LIMIT:
         ratios = limits
+    elif is_policy(task.scheduler):
+        ratios, waits = _shifted(task, year, hours)
     else:
         rule = scheduler(task.scheduler, setting(task.study, year))
         # The whole year is forecast, since the hour before the first of a span is not in the span.
         believed = cut(replace(year, wh=rule.forecast(year.reports)), task.study.span)
         ratios = green_ratios(rule, believed.wh, hours.wh, task.job_wh, task.jobs, task.study.divisible)
-    return [
+    rows = [
         Row(
             energy_source=year.description,
             scheduler=task.scheduler,
@@ -141,6 +163,29 @@ def reckon(task: Task) -> list[Row]:
         )
         for k, n, ratio, most in zip(task.job_wh, task.jobs, ratios, limits, strict=True)
     ]
+    if waits is not None:
+        for row, wait in zip(rows, waits, strict=True):
+            row["mean_wait_h"] = round(float(wait), DIGITS)
+    return rows
+
+
+def is_policy(name: str) -> bool:
+    """Tell whether this is a policy over time, or its optimum, and not a scheduler of single hours."""
+    return name.removesuffix(OPTIMUM) in POLICIES
+
+
+def _shifted(task: Task, year: Energy, hours: Energy) -> tuple[FloatArray, FloatArray | None]:
+    """Green ratios under a policy over time, and mean waits; or its optimum, which says nothing of waits."""
+    study = task.study
+    name = task.scheduler.removesuffix(OPTIMUM)
+    waiting = study.waiting if "deferrable" in name else Waiting()
+    battery = study.battery if "battery" in name else Battery()
+    if task.scheduler.endswith(OPTIMUM):
+        cases = zip(task.job_wh, task.jobs, strict=True)
+        return np.array([optimum(hours.wh, k, n, waiting, battery) for k, n in cases]), None
+    lag = 24 if study.forecast == "yesterday" else 0
+    believed = cut(replace(year, wh=np.roll(year.wh, lag, axis=0)), study.span)
+    return shift(hours.wh, believed.wh, task.job_wh, task.jobs, waiting, battery)
 
 
 def here(work: list[Task]) -> Iterator[list[Row]]:

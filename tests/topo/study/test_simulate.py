@@ -136,9 +136,30 @@ def test_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert "synthetic" in text
 
 
+def test_energy_moved_in_time(capsys: pytest.CaptureFixture[str]) -> None:
+    names = "deferrable,deferrable-optimum,battery,battery-optimum,green"
+    words = ("--date", "06-21", "--hours", "72", "--schedulers", names, "--k", "60")
+    document = result(capsys, *words, "--wait", "4", "--share", "0.3")
+    ratio = {row["scheduler"]: row["green_ratio"] for row in document["rows"]}
+    for name in ("deferrable", "battery"):
+        assert ratio["green"] < ratio[name] <= ratio[name + "-optimum"]
+    assert [(gap["policy"], gap["gap"]) for gap in document["gaps"]] == [
+        (name, pytest.approx(ratio[name + "-optimum"] - ratio[name], abs=1e-8))
+        for name in ("deferrable", "battery")
+    ]
+    knowing = result(capsys, *words, "--wait", "4", "--share", "0.3", "--forecast", "perfect")
+    assert knowing["gaps"][0]["gap"] == pytest.approx(0, abs=1e-8)
+    text = call(capsys, *words)
+    assert "gap, points" in text
+    assert "mean wait" in text
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        (("--share", "2"), "share 2"),
+        (("--wait", "25"), "wait 25"),
+        (("--battery-efficiency", "0"), "battery efficiency 0"),
         (("--schedulers", "green,red"), "scheduler 'red'.*green"),
         (("--schedulers", "green,green"), "--schedulers .*twice"),
         (("--schedulers", "weighted", "--weights", "price=1"), "'weighted' needs the parameter 'price'"),
