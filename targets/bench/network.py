@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import math
 import os
 import socket
 import subprocess
@@ -31,7 +32,8 @@ SCENARIO = Scenario((1,), {0: 2, 1: 2, 2: 2})
 NEAR, FAR = ("sw1", "sw2"), ("host1", "host2")  # ends of the pairs, by port
 CONNECTIONS = 512
 LOSS = 0.01
-STEPS = 7  # of the search; the last interval is 1/128 of the first
+STEPS = 9  # of the search between SLOWEST and what the sender can: its last interval is below 2 %
+SLOWEST = 100.0  # packets per second
 FLOOD = 1e9  # packets per second: as fast as the sender can
 _CLONE_NEWNET = 0x40000000
 _RECEIVED, _WAIT = 1, 5.0  # column of /proc/net/dev; s
@@ -181,13 +183,13 @@ class Sender:
         return _Trial(sent, now - before, elapsed)
 
     def best_rate(self, seconds: float) -> float:
-        """The highest rate, packets per second, at which less than 1 % is lost: by halving an interval."""
+        """The highest rate, packets per second, at which less than 1 % is lost: by halving an interval of ratios."""
         flood = self.trial(FLOOD, seconds)
         if flood.loss < LOSS:
             return flood.arrived / flood.seconds
-        low, high, best = 0.0, flood.sent / flood.seconds, 0.0
+        low, high, best = SLOWEST, flood.sent / flood.seconds, 0.0
         for _ in range(STEPS):
-            middle = (low + high) / 2
+            middle = math.sqrt(low * high)  # so that slow targets are measured as closely as fast ones
             trial = self.trial(middle, seconds)
             if trial.loss < LOSS:
                 low, best = middle, trial.arrived / trial.seconds
