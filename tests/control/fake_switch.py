@@ -256,11 +256,11 @@ class FakeSwitch(p4r_grpc.P4RuntimeServicer):
 
     async def SetForwardingPipelineConfig(self, request, context):  # noqa: N802
         await self._refuse_others(request, context)
-        self.groups_at_load = dict(self.groups)
+        groups = self.groups
         highest, primaries, streams, count = self._highest, self.primaries, self._streams, self.pipelines_set
         self._forget()
         self._highest, self.primaries, self._streams = highest, primaries, streams
-        self.pipeline, self.pipelines_set = request.config, count + 1
+        self.pipeline, self.pipelines_set, self.groups_at_load = request.config, count + 1, groups
         await self._note()
         return p4r.SetForwardingPipelineConfigResponse()
 
