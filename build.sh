@@ -78,7 +78,7 @@ run_tests() {
     $VENV/bin/ruff check .
     $VENV/bin/ruff format --check .
     $VENV/bin/mypy
-    $VENV/bin/clang-format --dry-run --Werror targets/v1model/runtime/*.c targets/v1model/runtime/*.h
+    $VENV/bin/clang-format --dry-run --Werror $(find targets tests -name '*.[ch]')
     $VENV/bin/python -m pytest -q "$@"
 }
 
