@@ -6,7 +6,7 @@ from typing import Protocol
 
 from grasp.targets.interface import find
 from grasp.topo import ovs
-from grasp.topo.configuration import Files
+from grasp.topo.configuration import Files, grpc_address
 from grasp.topo.emulation import Emulation, Recording
 from grasp.topo.openflow import OpenFlowEmulation
 from grasp.topo.topology import Topology
@@ -34,3 +34,10 @@ def builder(control: str, target: str) -> Builder:
         return Emulation(topology, kind, files, recording, group)
 
     return build
+
+
+def control_ports(control: str, topology: Topology) -> list[int]:
+    """Return the ports at which a run's control connections are taken, by switches or by the controller."""
+    if control == "openflow":
+        return [int(ovs.OPENFLOW.rpartition(":")[2])]
+    return [int(grpc_address(switch).rpartition(":")[2]) for switch in topology.switches]

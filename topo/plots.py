@@ -22,7 +22,7 @@ from grasp.topo.topology import Topology
 _LINES = (("#0072B2", "-", "o"), ("#E69F00", "--", "s"), ("#009E73", "-.", "^"))
 _GREEN, _BROWN, _INK = "#009E73", "#D9C3A5", "#222222"
 
-_STYLE: Any = {
+STYLE: Any = {
     "figure.constrained_layout.use": True,
     "figure.dpi": 150,
     "font.size": 9,
@@ -44,7 +44,7 @@ _STYLE: Any = {
 def draw_all(report: Report, topology: Topology, connect_us: Sequence[int], folder: Path) -> dict[str, Path]:
     """Draw every figure into `folder`, as PNG and SVG; return the SVG files by name."""
     folder.mkdir(exist_ok=True)
-    with matplotlib.rc_context(_STYLE):
+    with matplotlib.rc_context(STYLE):
         figures = {
             "network": draw_network(report, topology),
             "energy": energy(report, topology),

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The comparison's table in the terminal."""
+
+from pathlib import Path
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from grasp.topo.comparison.page import footnote, rows
+from grasp.topo.comparison.report import Comparison
+
+
+def show(result: Comparison, folder: Path) -> None:
+    """Print the table on standard error, so that standard output is left to --json."""
+    console = Console(stderr=True)
+    table = Table(box=box.SIMPLE_HEAD, title=result["energy_source"], title_justify="left")
+    table.add_column(f"median of {result['rounds']} rounds (lowest to highest)")
+    for side in result["sides"]:
+        table.add_column(side, justify="right")
+    group = ""
+    for heading, name, *cells in rows(result):
+        if heading != group:
+            if group:
+                table.add_section()
+            table.add_row(f"[bold]{heading}", *("" for _ in cells))
+            group = heading
+        table.add_row(f"  {name}", *cells)
+    console.print(table)
+    note = footnote(result)
+    if note:
+        console.print(note)
+    console.print(f"results  {folder}/index.html   ({result['wall_s']:.0f} s)")
