@@ -183,7 +183,7 @@ class Sender:
         return _Trial(sent, now - before, elapsed)
 
     def best_rate(self, seconds: float) -> float:
-        """The highest rate, packets per second, at which less than 1 % is lost: by halving an interval of ratios."""
+        """The highest rate, packets per second, at which less than 1 % is lost."""
         flood = self.trial(FLOOD, seconds)
         if flood.loss < LOSS:
             return flood.arrived / flood.seconds
