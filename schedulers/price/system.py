@@ -68,6 +68,10 @@ class System:
             return bandwidth.ceilings(self.before.load, _PERIOD)
         return np.broadcast_to(self.capacity, self.before.load.shape)
 
+    def billed(self, load: FloatArray) -> FloatArray:
+        """Return the 95th percentiles of a load, of shape (billing periods, clusters)."""
+        return bandwidth.billed(load, _PERIOD)
+
     def run(self, order: RankArray, constrained: bool) -> Outcome:
         """Route by a ranking, and verify what came of it."""
         limit = self.ceiling(constrained)

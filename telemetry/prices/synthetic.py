@@ -130,5 +130,6 @@ def _events(
             strength = size() * random.uniform(0.5, 1, len(members)) * (random.random(len(members)) < 0.8)
             rows = (start + np.arange(1 + random.geometric(1 / hours))) % YEAR_HOURS
             cells = np.ix_(rows, members)
-            found[cells] = np.maximum(found[cells], strength)
+            wavering = random.uniform(0.4, 1, (len(rows), 1))
+            found[cells] = np.maximum(found[cells], strength * wavering)
     return found

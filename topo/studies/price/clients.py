@@ -36,8 +36,8 @@ def requests(hours: HourArray, states: Sequence[State], seed: int) -> FloatArray
     profile *= np.where(weekday >= 5, 0.94, 1.0)
     noise = np.exp(0.03 * _wander(random, steps, 1) + 0.05 * _wander(random, steps, len(states)))
     population = np.array([state.population for state in states], dtype=np.float64)
-    rate = population * profile * noise * _crowds(random, steps, len(states))
-    rate *= MEAN_RATE / rate.sum(axis=1).mean()
+    weight = population * profile * noise * _crowds(random, steps, len(states))
+    rate: FloatArray = weight * (MEAN_RATE / weight.sum(axis=1).mean())
     return rate
 
 

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Study price-aware routing: requests go to the cheapest cluster within reach of their clients.
+
+After Qureshi, Weber, Balakrishnan, Guttag, Maggs: Cutting the Electric Bill for Internet-Scale Systems
+(SIGCOMM 2009). Client groups are the states of the US, clusters stand at nine market hubs. Savings are those
+over the routing to the closest cluster, for the source's power models, with and without its rule that no
+site's 95th percentile of 5-minute traffic may rise; by carbon intensity instead of price, and by both.
+
+  grasp study price
+  grasp study price --out results/price
+  grasp study price --days 60 --seed 3 --json
+  grasp study price --prices gridstatus:caiso.csv,isone.csv,nyiso.csv,pjm.csv,ercot.csv --start 2024-06-01
+"""
+
+import argparse
+import time
+from typing import TYPE_CHECKING
+
+from grasp import UserError
+from grasp.topo.studies.output import add_output, finish, prepare
+from grasp.topo.study import options
+
+if TYPE_CHECKING:
+    from grasp.topo.studies.price.measure import Data, Settings
+
+HELP = "routing by electricity prices, carbon intensity, or both"
+
+MOST_KM = 20_000
+MOST_DAYS = 366
+MOST_DELAY_H = 168
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    data = parser.add_argument_group("data")
+    data.add_argument(
+        "--prices",
+        default="synthetic",
+        metavar="SOURCE",
+        help="synthetic (default), gridstatus:FILE[,FILE...], or own columns as csv:FILE or parquet:FILE",
+    )
+    data.add_argument(
+        "--carbon",
+        default="synthetic",
+        metavar="SOURCE",
+        help="synthetic (default), csv:FILE or parquet:FILE",
+    )
+    data.add_argument("--seed", type=int, default=0, metavar="N", help="of all that is made up (default: 0)")
+    data.add_argument("--hubs", metavar="LIST", help="clusters, such as CA1,NY,IL (default: all nine)")
+    data.add_argument(
+        "--locations", metavar="LIST", help="gridstatus's locations of hubs where they differ: NY=WEST,MA=..."
+    )
+    data.add_argument("--market", metavar="NAME", help="of gridstatus's files that have several")
+    data.add_argument("--time-zone", metavar="NAME", help="of own columns' stamps without an offset from UTC")
+    data.add_argument(
+        "--start",
+        metavar="DAY",
+        help="UTC: MM-DD of a typical year (default: 01-01), YYYY-MM-DD of dated prices (default: first)",
+    )
+    data.add_argument("--days", type=int, default=24, metavar="N", help="(default: 24)")
+    data.add_argument(
+        "--utilization",
+        type=float,
+        default=0.3,
+        metavar="SHARE",
+        help="of each cluster in the mean, when all requests go to the closest (default: 0.3)",
+    )
+    rule = parser.add_argument_group("rule")
+    rule.add_argument(
+        "--distance", type=float, default=1500, metavar="KM", help="how far requests may go (default: 1500)"
+    )
+    rule.add_argument(
+        "--distances", default="0:1400:100", metavar="LIST", help="also these (default: %(default)s)"
+    )
+    rule.add_argument(
+        "--price-threshold",
+        type=float,
+        default=5,
+        metavar="USD",
+        help="per MWh: smaller differences are not worth a longer way (default: 5)",
+    )
+    rule.add_argument(
+        "--carbon-threshold", type=float, default=20, metavar="G", help="likewise, per kWh (default: 20)"
+    )
+    rule.add_argument(
+        "--delay", type=int, default=1, metavar="H", help="from a price to its routes (default: 1)"
+    )
+    rule.add_argument(
+        "--delays", default="0:6,9,12,18,24,36,48", metavar="LIST", help="also these (default: %(default)s)"
+    )
+    rule.add_argument(
+        "--carbon-prices",
+        default="20,50,100,200,500",
+        metavar="LIST",
+        help="$/t, for routing by both (default: %(default)s)",
+    )
+    add_output(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Simulate, report, and return the exit status."""
+    from grasp.topo.studies.parallel import each
+    from grasp.topo.studies.price import measure, report
+
+    settings = _settings(args)
+    begun = time.perf_counter()
+    data, sources = _data(args, settings)
+    prepare(args.out)
+    rows = each(
+        lambda task: measure.measure(data, settings, task),
+        measure.tasks(settings),
+        1,
+        lambda task: f"by {task.signal}, {task.reach_km:g} km",
+    )
+    gaps = [measure.gap(data, settings.distance, constrained) for constrained in (False, True)]
+    wall_s = time.perf_counter() - begun
+    finish(args, report.result(report.document(settings, data, sources, rows, gaps, wall_s)))
+    return 0
+
+
+def _settings(args: argparse.Namespace) -> "Settings":
+    """Return what is to be varied, having refused what cannot be."""
+    from grasp.topo.studies.price.measure import Settings
+
+    _check("--distance", args.distance, 0, MOST_KM)
+    _check("--price-threshold", args.price_threshold, 0, 1e5)
+    _check("--carbon-threshold", args.carbon_threshold, 0, 1e5)
+    _check("--delay", args.delay, 0, MOST_DELAY_H)
+    settings = Settings(
+        _numbers("--distances", args.distances, MOST_KM),
+        args.distance,
+        args.price_threshold,
+        args.carbon_threshold,
+        args.delay,
+        options.whole_numbers("--delays", args.delays, 0, MOST_DELAY_H),
+        _numbers("--carbon-prices", args.carbon_prices, 1e5),
+    )
+    for name, values in (
+        ("--distances", settings.distances),
+        ("--delays", settings.delays),
+        ("--carbon-prices", settings.carbon_prices),
+    ):
+        if list(values) != sorted(set(values)):
+            raise UserError(f"{name}: give each value once, in rising order")
+    return settings
+
+
+def _data(args: argparse.Namespace, settings: "Settings") -> "tuple[Data, dict[str, str]]":
+    """Return the system and its prices, and where they are from."""
+    from grasp.telemetry.prices import hubs, sources
+    from grasp.topo.studies.price import measure
+
+    _check("--seed", args.seed, 0, 2**32 - 1)
+    _check("--days", args.days, 1, MOST_DAYS)
+    _check("--utilization", args.utilization, 0.01, 1)
+    chosen = hubs.HUBS if args.hubs is None else hubs.choose(args.hubs)
+    if len(chosen) < 2:
+        raise UserError(f"--hubs {args.hubs}: one cluster leaves nothing to choose")
+    prices = sources.prices(
+        args.prices, chosen, args.seed, _locations(args.locations), args.market, args.time_zone
+    )
+    carbon = sources.carbon(args.carbon, chosen, args.seed, args.time_zone)
+    data = measure.gather(
+        chosen, prices, carbon, args.start, args.days, settings.before, args.utilization, args.seed
+    )
+    return data, {"prices": prices.description, "carbon": carbon.description}
+
+
+def _locations(text: str | None) -> dict[str, str]:
+    """Return the hubs and locations of a list such as ``NY=WEST,MA=.H.INTERNAL_HUB``."""
+    found: dict[str, str] = {}
+    for part in text.split(",") if text else ():
+        hub, equals, location = (word.strip() for word in part.partition("="))
+        if not (hub and equals and location) or hub in found:
+            raise UserError(f"--locations {text}: give each hub once, such as NY=WEST,MA=.H.INTERNAL_HUB")
+        found[hub] = location
+    return found
+
+
+def _numbers(option: str, text: str, most: float) -> tuple[float, ...]:
+    values = tuple(float(value) for value in options.numbers(option, text))
+    for value in values:
+        _check(option, value, 0, most)
+    return values
+
+
+def _check(option: str, value: float, least: float, most: float) -> None:
+    if not least <= value <= most:
+        raise UserError(f"{option} {value:g}: must be between {least:g} and {most:g}")
