@@ -15,18 +15,24 @@ P4, OPENFLOW = "P4", "OpenFlow"
 _CAPTIONS = {
     "first_packets": (
         "What a first packet waits for",
-        "Thick: from a connection's SYN to its SYN-ACK. Dotted: from a later byte of the same connection to its"
-        " acknowledgement by the site's kernel. Kernel time stamps at the client's interface, all rounds.",
+        (
+            "Thick: from a connection's SYN to its SYN-ACK. Dotted: from a later byte of the same connection"
+            " to its acknowledgement by the site's kernel. Kernel time stamps at the client's interface."
+        ),
     ),
     "rates": (
         "New connections in a second",
-        "Left: the share of SYNs that no SYN-ACK answered within a second; the line is the 1 % up to which a"
-        " rate counts as sustained. Right: how long the answered ones waited. Every step of every round.",
+        (
+            "Left: the share of SYNs that no SYN-ACK answered within a second; the line is the 1 % up to which"
+            " a rate counts as sustained. Right: how long the answered ones waited. Every step of every round."
+        ),
     ),
     "costs": (
         "What 1,000 jobs take",
-        "Medians of the rounds, with the lowest and the highest. Heartbeats, reports and discovery, which go on"
-        " whether there are jobs or not, are part of packets, bytes and processor time.",
+        (
+            "Medians of the rounds, with the lowest and the highest. Heartbeats, reports and discovery, which"
+            " go on whether there are jobs or not, are part of packets, bytes and processor time."
+        ),
     ),
     "changes": (
         "When something changes",
