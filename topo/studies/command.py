@@ -11,7 +11,7 @@ from typing import cast
 
 HELP = "study replicas, consolidation: other published systems, in simulation"
 
-STUDIES = ("replicas",)
+STUDIES = ("consolidation", "replicas")
 """Sub-packages whose module `command` is one as `grasp.control.cli.Command` says."""
 
 

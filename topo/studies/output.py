@@ -96,7 +96,7 @@ def _show(result: Result, folder: Path | None) -> None:
     for table in result.tables:
         shown = Shown(title=table.title, title_justify="left", box=box.SIMPLE, pad_edge=False)
         for index, name in enumerate(table.head):
-            shown.add_column(name, justify="right" if index else "left")
+            shown.add_column(name, justify="right" if index else "left", no_wrap=not index)
         for row in table.rows:
             shown.add_row(*row)
         console.print(shown)
