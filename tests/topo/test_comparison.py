@@ -178,7 +178,7 @@ def test_the_page_shows_every_figure_of_every_side(result: report.Comparison, tm
         assert all(cell in text for cell in cells)
     assert text.count("data:image/svg+xml") == len(figures) == 4
     assert "<script" not in text
-    assert "100 times" in text  # 3000 us against 30 us
+    assert "67 times" in text  # 2010 us against 30 us
     assert all((tmp_path / "plots" / f"{name}.png").stat().st_size > 1000 for name in figures)
 
 

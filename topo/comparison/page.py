@@ -23,8 +23,8 @@ _CAPTIONS = {
     "rates": (
         "New connections in a second",
         (
-            "Left: the share of SYNs that no SYN-ACK answered within a second; the line is the 1 % up to which"
-            " a rate counts as sustained. Right: how long the answered ones waited. Every step of every round."
+            "Left: the share of SYNs that no SYN-ACK answered within a second; up to 1 %, the line, a rate"
+            " counts as sustained. Right: how long the answered ones waited. Every step of every round."
         ),
     ),
     "costs": (
