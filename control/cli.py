@@ -30,14 +30,14 @@ class Command(Protocol):
         """Do the work; return the exit status."""
 
 
-def build_parser(argv: Sequence[str]) -> argparse.ArgumentParser:
-    """The parser of the command line; it knows the one subcommand that is asked for, or else all."""
-    parser = argparse.ArgumentParser(prog="grasp", description=grasp.__doc__)
-    parser.add_argument("--version", action="version", version=f"grasp {grasp.__version__}")
-    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    found = sorted(entry_points(group="grasp.commands"), key=lambda point: point.name)
-    # Modules take time to load, which shows when a run starts a dozen agents at once.
-    for point in [point for point in found if argv and point.name == argv[0]] or found:
+def add_commands(parser: argparse.ArgumentParser, group: str, wanted: str | None) -> None:
+    """Add the commands of an entry point group to a parser: the one that is asked for, or else all.
+
+    Modules take time to load, which shows when a run starts a dozen agents at once.
+    """
+    subparsers = parser.add_subparsers(metavar="COMMAND", required=True)
+    found = sorted(entry_points(group=group), key=lambda point: point.name)
+    for point in [point for point in found if point.name == wanted] or found:
         command = cast(Command, point.load())
         subparser = subparsers.add_parser(
             point.name,
@@ -46,14 +46,16 @@ def build_parser(argv: Sequence[str]) -> argparse.ArgumentParser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         command.configure(subparser)
-        subparser.set_defaults(run=command.run)
-    return parser
+        subparser.set_defaults(run=command.run)  # commands below it (grasp bench) put theirs in its place
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit status (2 for a user's mistake, 130 when interrupted)."""
     argv = sys.argv[1:] if argv is None else argv
-    args = build_parser(argv).parse_args(argv)
+    parser = argparse.ArgumentParser(prog="grasp", description=grasp.__doc__)
+    parser.add_argument("--version", action="version", version=f"grasp {grasp.__version__}")
+    add_commands(parser, "grasp.commands", argv[0] if argv else None)
+    args = parser.parse_args(argv)
     try:
         return cast(int, args.run(args))
     except grasp.UserError as error:

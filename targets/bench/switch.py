@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure the switch: `grasp bench switch`.
+"""Measure how many packets a second the switch moves.
 
 Two figures, each a median of some rounds that alternate between what is compared:
 
@@ -27,8 +27,7 @@ HELP = "measure how many packets a second the switch moves"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """What is to be measured; so far only the switch."""
-    parser.add_argument("what", choices=["switch"], help="what to measure")
+    """Add the options."""
     parser.add_argument(
         "--program", type=Path, metavar="JSON", help="BMv2 JSON of a GRASP program, with its P4Info beside it"
     )
