@@ -14,6 +14,7 @@ from grasp.topo.emulation import Emulation, Recording
 from grasp.topo.processes import RunError
 from grasp.topo.topology import Switch, Topology
 
+_MISSED = 20
 _PATIENCE = 30.0
 _POLL = 0.02
 
@@ -51,7 +52,8 @@ class OpenFlowEmulation(Emulation):
 
     def _configuration(self, scheduler: str, job_energy: float, epochs: EpochClock) -> Config:
         config = super()._configuration(scheduler, job_energy, epochs)
-        return replace(config, openflow=ovs.OPENFLOW)
+        # Discovery frames wait in line with jobs: a busy controller must not take its links for gone.
+        return replace(config, openflow=ovs.OPENFLOW, timing=replace(config.timing, missed=_MISSED))
 
     async def _complete(self, command: list[str]) -> None:
         """Run one of Open vSwitch's tools to its end."""

@@ -267,6 +267,7 @@ class Baseline:
     def _perform(self, actions: Iterable[CoreAction], now: int) -> list[Command]:
         """Turn what the core wants into commands; the ledger answers what switches would be asked."""
         commands: list[Command] = []
+        renewed = False
         waiting = list(actions)
         while waiting:
             match waiting.pop(0):
@@ -277,12 +278,15 @@ class Baseline:
                     waiting += self._core.packet_in(switch, answer, b"", now)
                 case Reconcile(switch):
                     commands += self._reconcile(switch)
+                    renewed = True
                 case Event() as event:
                     commands.append(event)
+        for connection in self._connections.values() if renewed else ():
+            commands += self._lead(connection)
         return [c for c in commands if isinstance(c, Event) or c.switch in self._connected]
 
     def _reconcile(self, switch: str) -> list[Command]:
-        """Take over what the core says of a switch, and lead connections around what has changed."""
+        """Take over what the core says of a switch."""
         before = {flow.key: flow for flow in standing_flows(self._states[switch])}
         self._read_core(switch)
         commands: list[Command] = [
@@ -291,10 +295,7 @@ class Baseline:
             if before.pop(flow.key, None) != flow
         ]
         commands += [Delete(switch, flow) for flow in before.values()]
-        for connection in self._connections.values():
-            commands += self._lead(connection)
-        written = sum(not isinstance(command, Event) for command in commands)
-        return [*commands, Event("reconciled", {"switch": switch, "written": written})]
+        return [*commands, Event("reconciled", {"switch": switch, "written": len(commands)})]
 
     def _read_core(self, switch: str) -> None:
         """Renew what is derived from the core's state: sites' places, routes."""

@@ -37,7 +37,8 @@ FIRST_RATE, RATE_FACTOR = 100.0, 4.0
 FAILING = 0.01
 """Share of connections that may fail at a rate that is sustained."""
 
-_STEP_SECONDS = 1.5
+_STEP_SECONDS = 1.0
+_NARROW = 0.05  # share of connections that may fail at a rate that is tried once more
 _STEP_PORTS = 12_000  # of each generator: it uses none twice
 _HALVINGS = 3  # of the interval, in logarithms, between the last step that was sustained and the first not
 _HIGHEST_RATE = 500_000.0
@@ -216,9 +217,9 @@ async def _rates(generators: list[Program]) -> list[Step]:
 
 
 async def _attempt(generators: list[Program], rate: float) -> Step:
-    """Carry out a step; one that is not sustained is tried again, for what else the machine did just then."""
+    """Carry out a step; one that fails narrowly is tried again, for what else the machine did just then."""
     first = await step(generators, rate)
-    if is_sustained(first):
+    if is_sustained(first) or first.failed > _NARROW:
         return first
     return min(first, await step(generators, rate), key=lambda found: (not is_reached(found), found.failed))
 
