@@ -94,6 +94,8 @@ def _table(path: Path) -> pd.DataFrame:
             frame = pd.read_csv(data, dtype=str)
         except (ValueError, pd.errors.ParserError) as error:  # UnicodeDecodeError is a ValueError
             raise UserError(f"{path}: not a CSV table ({str(error).splitlines()[0]})") from None
+        if not isinstance(frame.index, pd.RangeIndex):  # pandas took the first column for row names
+            raise UserError(f"{path}, row 1: more cells than the header has")
     frame.columns = pd.Index([str(name).strip().lower().replace("_", " ") for name in frame.columns])
     frame.index = pd.RangeIndex(1, len(frame) + 1)
     return frame
