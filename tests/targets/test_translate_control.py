@@ -9,7 +9,7 @@ import pytest
 
 from grasp.targets.v1model.objects import Call
 
-from .documents import switch
+from .documents import document, field, hexstr, switch
 
 pytestmark = pytest.mark.packet
 
@@ -80,6 +80,30 @@ def test_the_way_depends_on_the_action(deciding):
     assert trace(engine, RUN, x=7) == "778EF"  # return in an action ends the action alone
     assert trace(engine, RUN, x=8) == "C8EF"
     assert trace(engine, RUN, x=9) == "7F"  # a miss goes the default way
+
+
+def test_a_loop_without_end_drops_the_packet():
+    forever = [
+        {"op": "assign", "parameters": [field("h", "a"), hexstr(1)]},
+        {"op": "_jump_if_zero", "parameters": [field("h", "a"), hexstr(5)]},
+        {"op": "assign", "parameters": [field("h", "b"), hexstr(2)]},
+        {"op": "_jump", "parameters": [hexstr(2)]},
+    ]
+    with switch(document([("a", 8, False), ("b", 8, False)], forever)) as (engine, _):
+        assert engine.process(0, b"\0\0") == []
+        assert engine.counts().assertions == 1
+
+
+def test_a_parser_without_end_times_out():
+    fields = [("a", 32, False)]
+    error = {"op": "assign", "parameters": [field("h", "a"), field("standard_metadata", "parser_error")]}
+    endless = document(fields, [error], errors=[["NoError", 0], ["PacketTooShort", 1], ["ParserTimeout", 9]])
+    (state,) = endless["parsers"][0]["parse_states"]
+    again = {"type": "default", "value": None, "mask": None, "next_state": "again"}
+    state["transitions"] = [again]
+    endless["parsers"][0]["parse_states"].append({**state, "name": "again", "id": 1, "parser_ops": []})
+    with switch(endless) as (engine, _):
+        assert engine.process(0, b"\0\0\0\0payload") == [(1, b"\0\0\0\x09payload")]
 
 
 def test_changed_default(deciding):

@@ -14,6 +14,9 @@ typedef __int128 v1_s128 __attribute__((aligned(8)));
 
 #define V1_VALUE static inline __attribute__((always_inline, unused))
 
+/* How often a loop may go round: what goes on after that is an error of the P4 program. */
+#define V1_ROUNDS (1u << 20)
+
 /* A literal of more than 64 bits. */
 #define V1_U128(high, low) (((v1_u128)(high) << 64) | (low))
 

@@ -6,11 +6,14 @@ from __future__ import annotations
 from grasp import UserError
 from grasp.targets.v1model.p4json import Action, Primitive
 from grasp.targets.v1model.p4values import Const
-from grasp.targets.v1model.translate.cnames import Names, comment
+from grasp.targets.v1model.translate.cnames import Names, comment, text
+from grasp.targets.v1model.translate.fields import indent
 from grasp.targets.v1model.translate.layout import Layout, words
 from grasp.targets.v1model.translate.objects import Objects
 from grasp.targets.v1model.translate.ranges import Argument
 from grasp.targets.v1model.translate.statements import Statements
+
+_JUMPS = {"_jump": 1, "_jump_if_zero": 2}  # and how many parameters they have
 
 
 def arguments(action: Action) -> tuple[Argument, ...]:
@@ -25,10 +28,10 @@ def action_function(layout: Layout, objects: Objects, action: Action) -> str:
     statements = Statements(layout, objects, parameters)
     lines = body(statements, action.primitives)
     head = "".join(f", {_declaration(parameter)}" for parameter in parameters)
-    text = "".join(f"    {line}\n" for line in lines)
+    inner = "".join(f"    {line}\n" for line in lines)
     name = objects.action_names[action.id]
     title = f"/* action {comment(action.name)} */"
-    return f"{title}\nstatic inline void {name}(struct state *s{head}) {{\n{text}}}\n"
+    return f"{title}\nstatic inline void {name}(struct state *s{head}) {{\n{inner}}}\n"
 
 
 def _declaration(argument: Argument) -> str:
@@ -52,33 +55,83 @@ def call(objects: Objects, action: Action, args: str) -> str:
 
 
 def body(statements: Statements, primitives: tuple[Primitive, ...]) -> list[str]:
-    """The statements of an action; jumps go to the label of a primitive."""
-    targets = {_target(primitive) for primitive in primitives if primitive.op in ("_jump", "_jump_if_zero")}
-    if bad := [target for target in targets if target > len(primitives)]:
-        raise UserError(f"BMv2 JSON: a jump to primitive {bad[0]} leads out of its action")
-    lines, noted = list[str](), ""
-    for number, primitive in enumerate(primitives):
-        if number in targets:
-            lines.append(f"step_{number}:;")
-        source = primitive.source
-        if source is not None and source.fragment not in ("", noted) and not primitive.op.startswith("_jump"):
-            noted = source.fragment
-            lines.append(f"/* {comment(noted)} */")
-        if primitive.op == "_jump":
-            lines.append(f"goto step_{_target(primitive)};")
-        elif primitive.op == "_jump_if_zero":
-            condition = statements.expressions.nonzero(primitive.parameters[0])
-            lines.append(f"if (!({condition}))")
-            lines.append(f"    goto step_{_target(primitive)};")
-        else:
-            lines += statements.write(primitive)
-    if len(primitives) in targets:
-        lines.append(f"step_{len(primitives)}:;")
-    return lines
+    """The statements of an action."""
+    return Body(statements, primitives).lines()
 
 
-def _target(primitive: Primitive) -> int:
-    last = primitive.parameters[-1] if primitive.parameters else None
-    if not isinstance(last, Const):
-        raise UserError(f"BMv2 JSON: '{primitive.op}' needs a constant to jump to")
-    return last.value
+class Body:
+    """Writes primitives; their jumps become ifs and loops again, gotos for break, continue and return."""
+
+    def __init__(self, statements: Statements, primitives: tuple[Primitive, ...]) -> None:
+        self.statements, self.primitives = statements, primitives
+        self.wanted: set[int] = set()  # primitives that a goto leads to
+        self.targets = {
+            number: self._target(number) for number, one in enumerate(primitives) if one.op in _JUMPS
+        }
+
+    def lines(self) -> list[str]:
+        """The statements."""
+        self._sequence(0, len(self.primitives))  # to learn which labels are wanted
+        return [*self._sequence(0, len(self.primitives)), *self._label(len(self.primitives))]
+
+    def _target(self, number: int) -> int:
+        """Where a jump leads."""
+        op, parameters = self.primitives[number].op, self.primitives[number].parameters
+        if len(parameters) != _JUMPS[op] or not isinstance(target := parameters[-1], Const):
+            raise UserError(f"BMv2 JSON: '{op}' needs a constant to jump to")
+        if target.value > len(self.primitives):
+            raise UserError(f"BMv2 JSON: a jump to primitive {target.value} leads out of its action")
+        return target.value
+
+    def _sequence(self, at: int, end: int) -> list[str]:
+        """The primitives from one up to another, exclusive."""
+        lines, noted = list[str](), ""
+        while at < end:
+            lines += self._label(at)
+            primitive, target = self.primitives[at], self.targets.get(at)
+            if primitive.op == "_jump_if_zero" and target is not None and at < target <= end:
+                found, at = self._structure(at, target, end)
+                lines += found
+                continue
+            if target is not None:
+                lines += self._goto(at, target)
+            else:
+                source = primitive.source
+                if source is not None and source.fragment not in ("", noted):
+                    noted = source.fragment
+                    lines.append(f"/* {comment(noted)} */")
+                lines += self.statements.write(primitive)
+            at += 1
+        return lines
+
+    def _structure(self, at: int, target: int, end: int) -> tuple[list[str], int]:
+        """The if or the loop that a conditional jump begins, and the primitive behind it."""
+        primitive, last = self.primitives[at], target - 1
+        condition = self.statements.expressions.nonzero(primitive.parameters[0])
+        fragment = primitive.source.fragment if primitive.source else "if"
+        note = f" /* {comment(fragment)} */" if fragment != "if" else ""
+        after = self.targets.get(last) if self.primitives[last].op == "_jump" else None
+        if after == at:
+            where = f"{primitive.source.file}:{primitive.source.line}" if primitive.source else "an action"
+            stop = f"v1_assert_failed(&s->v1, {text(f'{where}: a loop without end')});"
+            head = f"for (uint32_t round = 0; {condition}; round++) {{{note}"
+            guard = ["if (round == V1_ROUNDS) {", f"    {stop}", "    break;", "}"]
+            inner = [*guard, *self._sequence(at + 1, last), *self._label(last)]
+            return [head, *indent(inner), "}"], target
+        if after is not None and target < after <= end:
+            inner = [*self._sequence(at + 1, last), *self._label(last)]
+            other = self._sequence(target, after)
+            return [f"if ({condition}) {{{note}", *indent(inner), "} else {", *indent(other), "}"], after
+        return [f"if ({condition}) {{{note}", *indent(self._sequence(at + 1, target)), "}"], target
+
+    def _goto(self, at: int, target: int) -> list[str]:
+        if target <= at:
+            raise UserError(f"BMv2 JSON: primitive {at} jumps back, and that is no loop")
+        self.wanted.add(target)
+        if self.primitives[at].op == "_jump":
+            return [f"goto step_{target};"]
+        condition = self.statements.expressions.nonzero(self.primitives[at].parameters[0])
+        return [f"if (!({condition}))", f"    goto step_{target};"]
+
+    def _label(self, number: int) -> list[str]:
+        return [f"step_{number}:;"] if number in self.wanted else []

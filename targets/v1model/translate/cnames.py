@@ -13,6 +13,7 @@ _KEYWORDS = """
 # What the generated functions call their own variables.
 _VARIABLES = """
     s packet state next end at key entry call table args index color value words context out cursor hit
+    round cell modulus bits words
 """
 _TAKEN = frozenset(f"{_KEYWORDS} {_VARIABLES}".split())
 

@@ -52,7 +52,9 @@ class PacketOps:
             return self.drop()
         kind = self.layout.program.headers[metadata.name].type
         if kind.field("egress_spec") is None:
-            raise UserError(f"BMv2 JSON: 'mark_to_drop' on '{metadata.name}', which has no field 'egress_spec'")
+            raise UserError(
+                f"BMv2 JSON: 'mark_to_drop' on '{metadata.name}', which has no field 'egress_spec'"
+            )
         lines = [f"{self.layout.field(egress_spec)} = s->v1.context->drop_port;"]
         return [*lines, f"{self.layout.field(group)} = 0;"] if kind.field("mcast_grp") else lines
 

@@ -9,6 +9,7 @@ from grasp.targets.v1model.p4json import (
     Extract,
     Field,
     HeaderType,
+    ParserOp,
     ParserState,
     SetField,
     Transition,
@@ -91,16 +92,55 @@ class Parsing:
         if no_error := self.errors["NoError"]:
             lines.append(f"    s->v1.standard.parser_error = {no_error};")
         if self.program.parser.start is not None:
+            idle = self._idle_loops()
+            lines += ["    uint32_t rounds = 0;"] if idle else []
             lines.append(f"    goto {self._jump(self.program.parser.start)};")
             for state in self.program.parser.states.values():
                 following = {transition.next_state for transition in state.transitions} - {None}
                 lines.append(f"{self._jump(state.name)}:")
+                if state.name in idle:
+                    lines.append("    if (++rounds > V1_ROUNDS) {")
+                    lines += [
+                        "        parser_error(s, ERROR_ParserTimeout);",
+                        "        goto finished;",
+                        "    }",
+                    ]
                 lines.append(f"    switch ({self.objects.state_names[state.name]}(s, &cursor)) {{")
                 for name in sorted(map(str, following)):
                     lines += [f"    case {self._label(name)}:", f"        goto {self._jump(name)};"]
                 lines += ["    default:", "        goto finished;", "    }"]
             lines.append("finished:")
         return "\n".join([*lines, "    s->v1.parsed = (uint32_t)(cursor.at - s->v1.data);", "}\n"])
+
+    def _idle_loops(self) -> set[str]:
+        """States from which the parser can come back to them without having consumed anything."""
+        states = self.program.parser.states
+        ways = {
+            name: {str(transition.next_state) for transition in state.transitions} & states.keys()
+            for name, state in states.items()
+            if not any(self._consumes(op) for op in state.ops)
+        }
+        found = set[str]()
+        for name in ways:
+            seen, waiting = set[str](), list(ways[name])
+            while waiting:
+                other = waiting.pop()
+                if other not in seen:
+                    seen.add(other)
+                    waiting += ways.get(other, ())
+            found |= {name} & seen
+        return found
+
+    def _consumes(self, op: ParserOp) -> bool:
+        """Whether an operation always takes some of the packet."""
+        match op:
+            case Extract(Ref("header", name)):
+                return fixed_bytes(self.program.headers[name].type) > 0
+            case Extract(Ref("header_stack", _) | UnionStackField()):
+                return True  # the stack ends
+            case Advance(Const(bits)):
+                return bits > 0
+        return False
 
     def _jump(self, state: str) -> str:
         return f"at_{self.objects.state_names[state].removeprefix('parse_')}"
