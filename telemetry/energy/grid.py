@@ -77,12 +77,13 @@ def check_hours(
     end_stamped: bool,
     form: str,
     width: int,
+    stride: int = 1,
 ) -> BoolArray:
     """Check that the rows are a whole year's hours in order, and return which to keep: all but 29 February.
 
     `stamp` reads month, day and hour from a row, or gives None for what is none; `form` says what it expects.
     `end_stamped` hours are named 1 to 24 by their end, others 0 to 23 by their beginning. Every row has
-    `width` commas. Raises UserError with file and line.
+    `width` commas; rows stand `stride` lines apart. Raises UserError with file and line.
     """
     leap = len(rows) == LEAP_HOURS
     start, hours = (
@@ -90,7 +91,7 @@ def check_hours(
     )
     kept = np.ones(len(rows), dtype=bool)
     for row, line in enumerate(rows):
-        where = f"{path}, line {row + first_line}"
+        where = f"{path}, line {row * stride + first_line}"
         if row == hours:
             raise UserError(f"{where}: a year has {YEAR_HOURS} hours; this is one more")
         found = stamp(line)
@@ -107,7 +108,7 @@ def check_hours(
             raise UserError(f"{where}: {line.count(',') + 1} columns, where the header has {width + 1}")
         kept[row] = expected[:2] != (2, 29)
     if len(rows) < hours:
-        last = first_line + len(rows) - 1
+        last = first_line + stride * len(rows) - 1
         raise UserError(f"{path}, line {last}: the file ends after {len(rows)} of {YEAR_HOURS} hours")
     return kept
 
@@ -140,11 +141,12 @@ def to_weather(
     missing: Mapping[str, float],
     fill: str,
     marked: BoolArray | None = None,
+    stride: int = 1,
 ) -> Weather:
     """Return a year's weather on the UTC grid from rows that start at midnight, local standard time.
 
     `kept` are the rows of the typical year, `missing` the value that marks a missing one in each column, and
-    `marked` the rows that the source says it filled.
+    `marked` the rows that the source says it filled. Rows stand `stride` lines apart.
     """
     columns: dict[str, FloatArray] = {}
     filled = np.zeros(YEAR_HOURS, dtype=bool) if marked is None else marked[kept]
@@ -153,11 +155,11 @@ def to_weather(
             raise UserError(
                 f"{path}, line {first_line - 1}: no column for {name}; is it another kind of file?"
             )
-        values, holes = _column(path, name, table[name], limits, missing.get(name), first_line)
+        values, holes = _column(path, name, table[name], limits, missing.get(name), first_line, stride)
         if holes.any():
             if fill == "none":
                 raise UserError(
-                    f"{path}, line {int(holes.argmax()) + first_line}: {name} is missing "
+                    f"{path}, line {int(holes.argmax()) * stride + first_line}: {name} is missing "
                     f"({missing[name]:g}); mend the file or ask for the fill 'interpolate'"
                 )
             values[kept] = interpolate(f"{path}: {name}", values[kept], holes[kept])
@@ -181,6 +183,7 @@ def _column(
     limits: tuple[float, float],
     marker: float | None,
     first_line: int,
+    stride: int,
 ) -> tuple[FloatArray, BoolArray]:
     """Return the values and where they are missing; anything else must lie within the limits."""
     values = np.array(pd.to_numeric(column, errors="coerce"), dtype=np.float64)
@@ -189,7 +192,7 @@ def _column(
     if wrong.any():
         row = int(wrong.argmax())
         raise UserError(
-            f"{path}, line {row + first_line}: {name} is {str(column.iloc[row])!r}, "
+            f"{path}, line {row * stride + first_line}: {name} is {str(column.iloc[row])!r}, "
             f"not a number from {limits[0]} to {limits[1]}"
         )
     return values, missing

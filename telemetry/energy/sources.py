@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from grasp import UserError
-from grasp.telemetry.energy import epw, psm, pvgis, synthetic, table, tmy3
+from grasp.telemetry.energy import epw, psm, pvgis, sun, synthetic, table, tmy3
 from grasp.telemetry.energy.folder import discover
 from grasp.telemetry.energy.models import Model, model
 from grasp.telemetry.energy.stations import STATIONS, Station
@@ -152,6 +152,13 @@ class Source:
         wh, quality = np.empty(shape), np.empty(shape, dtype=np.uint8)
         for column, place in enumerate(weathers.places):
             year = weathers.read(place)
+            late = 0 if self.text == "synthetic" else sun.hours_late(place, year)
+            if late:
+                side = "behind" if late > 0 else "before"
+                raise UserError(
+                    f"{self.text}: the irradiance of {place.name} is {abs(late)} h {side} the sun; "
+                    f"its stamps or its time zone are wrong"
+                )
             raw = generate(place, year)
             # A plant cannot take energy from the sun. Models stray below nothing where they were not fitted:
             # the pvwatts inverter at night, the paper's curve far outside its temperatures.

@@ -66,5 +66,9 @@ def named(
     known = next((place for place in STATIONS if place.id == number), None)
     if known and known.utc_offset_h != utc_offset_h:
         raise UserError(f"{path}: UTC{utc_offset_h:+d}, where {known.title} is in UTC{known.utc_offset_h:+d}")
-    name = known.name if known else re.sub(r"[^a-z0-9]+", "-", path.name.lower().partition(".")[0]).strip("-")
+    name = (
+        known.name
+        if known
+        else re.sub(r"[^a-z0-9]+", "-", Path(path.name.lower().removesuffix(".gz")).stem).strip("-")
+    )
     return Station(number, name, title or name, state, latitude, longitude, altitude, utc_offset_h)

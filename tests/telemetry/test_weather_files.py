@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from tests.telemetry import weather_files
 
 from grasp import UserError
-from grasp.telemetry.energy import epw, psm, pvgis
+from grasp.telemetry.energy import epw, psm, pvgis, sun
 from grasp.telemetry.energy.sources import parse_energy
 from grasp.telemetry.energy.stations import Station, station
 from grasp.telemetry.energy.weather import FloatArray, Quality, Weather, typical_hours
@@ -63,6 +63,66 @@ def test_psm_rows_land_on_their_hour(tmp_path: Path, place: Station, leap: bool,
     filled = np.flatnonzero(weather.quality == Quality.FILLED)
     assert set(filled % 24) == {(3 - offset) % 24}
     assert len(filled) == 365
+
+
+@pytest.mark.parametrize("minutes", [(0,), (0, 30)])
+@pytest.mark.parametrize("leap", [False, True])
+def test_means_are_taken_of_what_the_satellite_saw(
+    tmp_path: Path, minutes: tuple[int, ...], leap: bool
+) -> None:
+    lines = weather_files.psm(MARCH, leap, in_utc=True, minutes=minutes)
+    path = weather_files.write(tmp_path / "march.csv", lines)
+    weather = psm.read(path, psm.place(path))
+    days = weather.temperature.reshape(365, 24)
+    np.testing.assert_allclose(days[:, :23], np.broadcast_to(np.arange(23) + 0.5, (365, 23)))
+    assert set(weather.ghi) == {100.0}
+
+
+@pytest.mark.parametrize("minutes", [(0, 5), (15, 45), (0, 15, 30, 45)])
+def test_other_intervals_are_refused(tmp_path: Path, minutes: tuple[int, ...]) -> None:
+    path = weather_files.write(tmp_path / "march.csv", weather_files.psm(MARCH, minutes=minutes))
+    with pytest.raises(UserError, match=rf"line 5: rows at minutes {minutes[0]} and {minutes[1]}; ask NSRDB"):
+        psm.read(path, psm.place(path))
+
+
+def test_line_numbers_of_half_hourly_rows(tmp_path: Path) -> None:
+    lines = weather_files.psm(MARCH, minutes=(0, 30))
+    for number, old, new, message in (
+        (21, ",100,", ",x,", "x"),
+        (21, ",100,", ",-7,", "line 21: ghi is '-7"),
+        (20, ",8,0,", ",9,0,", "line 20: 1/1 9:00, where the hour 1/1 8:00"),
+    ):
+        path = weather_files.write(tmp_path / "march.csv", edited(number, old, new)(lines))
+        with pytest.raises(UserError, match=message):
+            psm.read(path, psm.place(path))
+
+
+def shifted(content: dict[str, Any], late: int) -> dict[str, Any]:
+    """The same with the sun's light in it, so many hours late."""
+    light = 1000 * np.roll(sun.elevation_sine(MARCH), late)
+    for index, hour in enumerate(content["outputs"]["tmy_hourly"]):
+        hour["G(h)"] = float(light[index])
+    return content
+
+
+@pytest.mark.parametrize(
+    ("late", "side"), [(0, None), (1, "1 h behind"), (-1, "1 h before"), (8, "8 h behind")]
+)
+def test_light_at_the_wrong_time_is_found_out(tmp_path: Path, late: int, side: str | None) -> None:
+    weather_files.write(tmp_path / "march.json", shifted(weather_files.pvgis(MARCH), late))
+    if side is None:
+        assert parse_energy(f"pvgis:{tmp_path}", stations=[MARCH]).wh.max() > 1000
+    else:
+        with pytest.raises(UserError, match=rf"irradiance of march is {side} the sun"):
+            parse_energy(f"pvgis:{tmp_path}", stations=[MARCH])
+
+
+def test_elevation_of_the_sun() -> None:
+    """Against pvlib's precise position, by day, to a degree and a half."""
+    middle = pd.DatetimeIndex(typical_hours()).tz_localize("UTC") + pd.Timedelta(minutes=30)
+    precise = pvlib.solarposition.get_solarposition(middle, MARCH.latitude, MARCH.longitude)["elevation"]
+    here = np.degrees(np.arcsin(sun.elevation_sine(MARCH)))
+    assert np.abs(here - np.maximum(precise.to_numpy(), 0)).max() < 1.5
 
 
 def test_pvgis_rows_land_on_their_hour(tmp_path: Path) -> None:

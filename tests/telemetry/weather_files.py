@@ -43,8 +43,13 @@ def epw(place: Station, leap: bool = False, minute: int = 60) -> list[str]:
     return lines
 
 
-def psm(place: Station, leap: bool = False, in_utc: bool = False) -> list[str]:
-    """A PSM file: three header lines, hours named by their middle, in local standard time or UTC."""
+def psm(
+    place: Station, leap: bool = False, in_utc: bool = False, minutes: tuple[int, ...] = (30,)
+) -> list[str]:
+    """A PSM file: three header lines; rows at these minutes, in local standard time or UTC.
+
+    If not all rows are at minute 30, temperatures do not name the hour but rise evenly through the day.
+    """
     position = f"{place.latitude},{place.longitude},{0 if in_utc else place.utc_offset_h}"
     lines = [
         "Source,Location ID,City,State,Country,Latitude,Longitude,Time Zone,Elevation,Local Time Zone",
@@ -52,8 +57,10 @@ def psm(place: Station, leap: bool = False, in_utc: bool = False) -> list[str]:
         "Year,Month,Day,Hour,Minute,GHI,DNI,DHI,Temperature,Wind Speed,Fill Flag",
     ]
     for start in hours(leap):
-        clock = f"{start.year},{start.month},{start.day},{start.hour},30"
-        lines.append(f"{clock},100,50,40,{mark(start)},3.5,{int(start.hour == 3)}")
+        for minute in minutes:
+            clock = f"{start.year},{start.month},{start.day},{start.hour},{minute}"
+            temperature = mark(start) if minutes == (30,) else start.hour + minute / 60
+            lines.append(f"{clock},100,50,40,{temperature},3.5,{int(start.hour == 3)}")
     return lines
 
 

@@ -99,7 +99,7 @@ class Task:
     jobs: tuple[int, ...]
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=4)
 def load(source: Source, sites: tuple[str, ...] = ()) -> Energy:
     """Return a year of energy; tasks of one source come one after another, so few are kept."""
     # Only files of one's own have stamps without a zone.
