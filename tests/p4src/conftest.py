@@ -33,8 +33,17 @@ class Runner:
     def __init__(self, target: str) -> None:
         self.target = target
         self.process: P4RuntimeSwitch | None = None
+        self._steady: Switch | None = None
+
+    def steady(self) -> Switch:
+        """A configured switch, as the last user of it left it."""
+        if self._steady is None:
+            self._steady = self.fresh()
+            configure(self._steady)
+        return self._steady
 
     def fresh(self) -> Switch:
+        self._steady = None
         if self.target == "engine":
             return EngineSwitch()
         if self.process and not self.process.running:
@@ -83,3 +92,9 @@ def switch(blank: Switch) -> Switch:
     """The switch of site_switch.py."""
     configure(blank)
     return blank
+
+
+@pytest.fixture
+def steady(runner: Runner) -> Switch:
+    """The same, shared by tests that leave nothing behind: a new one costs a process most of their time."""
+    return runner.steady()

@@ -41,6 +41,7 @@ class P4RuntimeSwitch(Switch):
     """A switch process with a link for each of `ports`. `command` starts it without a program."""
 
     real_time = True
+    pace = 3
 
     def __init__(self, command: Sequence[str], ports: Sequence[int]) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="grasp-test-")
@@ -78,7 +79,7 @@ class P4RuntimeSwitch(Switch):
         self._folder.cleanup()
 
     def advance(self, microseconds: int) -> None:
-        time.sleep(microseconds / 1e6)
+        time.sleep(microseconds * self.pace / 1e6)
 
     # ---- session
 

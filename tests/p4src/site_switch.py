@@ -24,7 +24,7 @@ from grasp.telemetry.protocol import ETHERTYPE, FrameType
 GATEWAY = "02:00:00:00:00:fe"
 GATEWAY_ADDRESS = "10.0.0.254"
 
-EXPIRY = 300_000  # us; long enough that a real-time target answers within it
+EXPIRY = 300_000  # us, times the switch's pace
 LINGER = 200_000
 FLOWLET_GAP = 50_000
 TIMEOUT = 600_000
@@ -90,7 +90,8 @@ def number(address: str) -> int:
 
 
 def set_parameters(switch: Switch, expiry: int = EXPIRY, flowlet_gap: int = FLOWLET_GAP) -> None:
-    switch.set_default("parameters", "set_parameters", expiry, LINGER, flowlet_gap, number(GATEWAY))
+    times = [time * switch.pace for time in (expiry, LINGER, flowlet_gap)]
+    switch.set_default("parameters", "set_parameters", *times, number(GATEWAY))
 
 
 def attach(switch: Switch, host: Host) -> None:
@@ -108,13 +109,13 @@ def add_site(switch: Switch, site: int, host: Host) -> None:
 
 
 def add_service(switch: Switch, service: Service) -> None:
-    s, address = service, number(service.address)
+    s, address, timeout = service, number(service.address), service.timeout * switch.pace
     switch.insert(
-        "services", (address, s.protocol, s.port), "set_service", s.id, s.server_port, s.energy, s.timeout
+        "services", (address, s.protocol, s.port), "set_service", s.id, s.server_port, s.energy, timeout
     )
     switch.insert(
         "site_services", (s.protocol, s.server_port), "set_site_service",
-        s.id, address, s.port, s.energy, s.timeout,
+        s.id, address, s.port, s.energy, timeout,
     )  # fmt: skip
 
 

@@ -57,6 +57,9 @@ class Switch(ABC):
 
     real_time: ClassVar[bool]
     """Whether time passes by itself; then `advance` waits."""
+    pace: ClassVar[int] = 1
+    """Microseconds of the switch for each that a test speaks of. Where time passes by itself, a busy machine
+    must not make a test too slow for its own timeouts."""
 
     @abstractmethod
     def insert(self, table: str, key: Key, action: str, *args: int) -> None: ...
@@ -80,7 +83,7 @@ class Switch(ABC):
 
     @abstractmethod
     def advance(self, microseconds: int) -> None:
-        """Let time pass."""
+        """Let `pace` times that much time pass."""
 
     @abstractmethod
     def close(self) -> None: ...

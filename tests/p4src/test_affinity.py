@@ -107,6 +107,17 @@ def test_an_idle_connection_is_forgotten_and_a_busy_one_is_not(switch: Switch) -
     assert connect(switch, 40001, "A") == 10
 
 
+def test_a_connection_ends_exactly_at_its_timeout(switch: Switch) -> None:
+    if switch.real_time:
+        pytest.skip("needs a clock that stands still")
+    prefer(switch, 10, 1)
+    assert connect(switch, 40000) == 10
+    switch.advance(TIMEOUT - 1)
+    assert connect(switch, 40000, "A") == 10
+    switch.advance(TIMEOUT)
+    assert connect(switch, 40000, "A") is None
+
+
 def test_what_the_server_sends_keeps_a_connection(switch: Switch) -> None:
     prefer(switch, 10, 1)
     assert connect(switch, 40000, service=DNS) == 10
@@ -141,6 +152,14 @@ def test_a_site_switch_charges_a_job_that_arrives_once(switch: Switch) -> None:
     assert Ether(frame)[IP].src == SITES[10].address  # its ingress switch rewrites it
 
 
+def test_a_site_switch_does_not_take_a_reply_for_a_job_that_was_charged(switch: Switch) -> None:
+    """Only the switch of the client learns connections from what servers send."""
+    announce(switch, {10: 50_000})
+    assert len(answer(switch, 10, 5, "A", client=FAR_CLIENT)) == 1
+    switch.send(6, arriving(10, 5))
+    assert switch.read_site(10).headroom == 50_000 - WEB.energy
+
+
 def test_a_job_in_transit_is_not_charged(switch: Switch) -> None:
     announce(switch, {200: 50_000})
     assert [port for port, _ in switch.send(7, arriving(200, 5))] == [6]
@@ -154,6 +173,14 @@ def test_a_restarted_ingress_switch_learns_connections_from_what_servers_send(sw
     assert Ether(frame)[IP].src == WEB.address
     assert switch.count("events", Event.RELEARNED) == 1
     assert connect(switch, 40000, "A") == 10
+
+
+@pytest.mark.parametrize("flags", ["S", "R", "RA", "FA", ""])
+def test_only_what_shows_a_connection_teaches_one(switch: Switch, flags: str) -> None:
+    prefer(switch, 11, 1)
+    answer(switch, 10, 40000, flags)
+    assert connect(switch, 40000, "A") is None
+    assert Event.RELEARNED not in switch.counts("events")
 
 
 def test_a_late_packet_of_another_site_does_not_reach_the_client(switch: Switch) -> None:

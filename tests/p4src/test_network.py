@@ -231,9 +231,86 @@ def test_a_new_epoch_makes_a_restarted_site_switch_believed_at_once(build: Calla
 
 
 EVENTS = {
-    "job": 20.0, "client": 40.0, "server": 40.0, "beat": 10.0,
+    "open": 20.0, "client": 40.0, "server": 40.0, "close": 8.0, "reset": 4.0, "reopen": 8.0, "beat": 10.0,
     "forecast": 5.0, "restart": 1.0, "silence": 2.0, "cut": 0.3,
 }  # fmt: skip
+
+
+class Story:
+    """Random events in a network, and what must hold: a connection has its site for as long as it lives."""
+
+    def __init__(self, network: Network, chance: Random) -> None:
+        self.network = network
+        self.chance = chance
+        self.homes: dict[tuple[int, int], int] = {}
+        self.closed: list[tuple[int, int]] = []
+        self.ports = 10_000
+        self.epoch = 1
+
+    def any(self) -> tuple[int, int]:
+        return self.chance.choice(list(self.homes))
+
+    def start(self, key: tuple[int, int]) -> None:
+        site = self.network.request(*key)
+        if site is not None:
+            self.homes[key] = site
+
+    def client_sends(self, key: tuple[int, int], flags: str) -> bool:
+        """Whether it gets through; if so, to the connection's site."""
+        site = self.network.request(*key, flags)
+        assert site in (self.homes[key], None), f"{key} moved from {self.homes[key]} to {site}"
+        return site is not None
+
+    def open(self) -> None:
+        self.ports += 1
+        self.start((self.chance.randrange(self.network.size), self.ports))
+
+    def client(self) -> None:
+        self.client_sends(self.any(), "A")
+
+    def server(self) -> None:
+        key = self.any()
+        self.network.respond(self.homes[key], *key)
+
+    def close(self) -> None:
+        """In good order, if the switch of the client knows the connection."""
+        key = self.any()
+        if self.client_sends(key, "FA"):
+            assert self.network.respond(self.homes[key], *key, "FA")
+            assert self.client_sends(key, "A")
+            self.closed.append(key)
+            del self.homes[key]
+
+    def reset(self) -> None:
+        key = self.any()
+        if self.client_sends(key, "R"):
+            self.closed.append(key)
+            del self.homes[key]
+
+    def reopen(self) -> None:
+        """The same port again: another connection, and another site if that is better now."""
+        if self.closed:
+            self.start(self.closed.pop())
+
+    def beat(self) -> None:
+        self.network.beat()
+
+    def forecast(self) -> None:
+        self.epoch += self.chance.random() < 0.3
+        self.network.forecast(
+            self.chance.randrange(2 * self.network.size), self.epoch, self.chance.randrange(10**5)
+        )
+
+    def restart(self) -> None:
+        self.network.restart(self.chance.randrange(self.network.size))
+
+    def silence(self) -> None:
+        self.network.silent ^= {self.chance.randrange(2 * self.network.size)}
+
+    def cut(self) -> None:
+        if len(self.network.links) > self.network.size:
+            self.network.cut(0, 2)
+            self.network.route()
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -241,43 +318,15 @@ def test_no_connection_ever_moves(build: Callable[..., Network], seed: int) -> N
     """Anything may happen, in any order; a connection stays on its site, or nothing gets through."""
     chance = Random(seed)
     size = chance.choice([3, 4, 5])
-    network = build(size, [*ring(size), (0, 2)])
-    homes: dict[tuple[int, int], int] = {}
-    epoch = 1
-    lost = 0
-    for step in range(600):
-        event = chance.choices(
-            ["job", "client", "server", "beat", "forecast", "restart", "silence", "cut"],
-            [20, 40, 40, 10, 5, 1, 2, 0.3],
-        )[0]
-        if event == "job":
-            key = chance.randrange(size), 10_000 + step
-            site = network.request(*key)
-            if site is not None:
-                homes[key] = site
-        elif event == "client" and homes:
-            key = chance.choice(list(homes))
-            site = network.request(*key, "A")
-            assert site in (homes[key], None), f"{key} moved from {homes[key]} to {site}"
-            lost += site is None
-        elif event == "server" and homes:
-            key = chance.choice(list(homes))
-            lost += not network.respond(homes[key], *key)
-        elif event == "beat":
-            network.beat()
-        elif event == "forecast":
-            epoch += chance.random() < 0.3
-            network.forecast(chance.randrange(2 * size), epoch, chance.randrange(10**5))
-        elif event == "restart":
-            network.restart(chance.randrange(size))
-        elif event == "silence":
-            network.silent ^= {chance.randrange(2 * size)}
-        elif event == "cut" and len(network.links) > size:
-            network.cut(0, 2)
-            network.route()
-    assert len(homes) > 50
+    story = Story(build(size, [*ring(size), (0, 2)]), chance)
+    for _ in range(10):
+        story.open()
+    for event in chance.choices(list(EVENTS), list(EVENTS.values()), k=700):
+        if story.homes:
+            getattr(story, event)()
+    assert len(story.homes) > 20
     for _ in range(EXPIRY // BEAT + 2):
-        network.beat()
-    for (switch, sport), site in homes.items():
-        assert network.respond(site, switch, sport)
-        assert network.request(switch, sport, "A") == site
+        story.beat()
+    for key, site in story.homes.items():
+        assert story.network.respond(site, *key)
+        assert story.network.request(*key, "A") == site

@@ -45,8 +45,8 @@ REQUEST = arp(CLIENT, WEB.address)
 
 @pytest.mark.parametrize("target", [GATEWAY_ADDRESS, WEB.address, DNS.address])
 @pytest.mark.parametrize("host", [CLIENT, OTHER, SITES[10]])
-def test_arp_for_an_address_of_the_network_is_answered(switch: Switch, host: Host, target: str) -> None:
-    ((port, frame),) = switch.send(host.port, arp(host, target))
+def test_arp_for_an_address_of_the_network_is_answered(steady: Switch, host: Host, target: str) -> None:
+    ((port, frame),) = steady.send(host.port, arp(host, target))
     assert port == host.port
     reply = Ether(frame)
     assert (reply.src, reply.dst) == (GATEWAY, host.mac)
@@ -54,8 +54,8 @@ def test_arp_for_an_address_of_the_network_is_answered(switch: Switch, host: Hos
     assert (reply[ARP].hwdst, reply[ARP].pdst) == (host.mac, host.address)
 
 
-def test_padding_behind_arp_comes_back(switch: Switch) -> None:
-    ((_, frame),) = switch.send(1, arp(CLIENT, WEB.address).ljust(60, b"\0"))
+def test_padding_behind_arp_comes_back(steady: Switch) -> None:
+    ((_, frame),) = steady.send(1, arp(CLIENT, WEB.address).ljust(60, b"\0"))
     assert len(frame) == 60
 
 
@@ -75,8 +75,8 @@ def test_padding_behind_arp_comes_back(switch: Switch) -> None:
         (NO_ROLE, arp(CLIENT, WEB.address), Drop.UNKNOWN_PORT),
     ],
 )
-def test_other_arp_is_not_answered(switch: Switch, port: int, frame: bytes, reason: Drop) -> None:
-    assert dropped(switch, port, frame) == reason
+def test_other_arp_is_not_answered(steady: Switch, port: int, frame: bytes, reason: Drop) -> None:
+    assert dropped(steady, port, frame) == reason
 
 
 @pytest.mark.parametrize(
@@ -93,35 +93,35 @@ def test_other_arp_is_not_answered(switch: Switch, port: int, frame: bytes, reas
     ],
 )
 def test_who_is_not_bound_to_the_port_is_not_heard(
-    switch: Switch, port: int, source: Host, reason: Drop
+    steady: Switch, port: int, source: Host, reason: Drop
 ) -> None:
     for destination in (WEB.address, OTHER.address, SITES[11].address):
-        assert dropped(switch, port, ipv4(source, destination, SYN)) == reason
+        assert dropped(steady, port, ipv4(source, destination, SYN)) == reason
 
 
-def test_a_trunk_brings_packets_of_anyone(switch: Switch) -> None:
+def test_a_trunk_brings_packets_of_anyone(steady: Switch) -> None:
     for source in (FAR_CLIENT, CLIENT, Host("192.0.2.1", "02:11:22:33:44:55")):
-        ((port, _),) = switch.send(7, ipv4(source, OTHER.address, SYN))
+        ((port, _),) = steady.send(7, ipv4(source, OTHER.address, SYN))
         assert port == OTHER.port
 
 
-def test_a_service_address_is_nothing_to_a_trunk(switch: Switch) -> None:
+def test_a_service_address_is_nothing_to_a_trunk(steady: Switch) -> None:
     """Only the switch of the client chooses; a packet that comes from a switch has been decided on."""
-    assert dropped(switch, 6, ipv4(FAR_CLIENT, WEB.address, SYN)) == Drop.NO_ROUTE
+    assert dropped(steady, 6, ipv4(FAR_CLIENT, WEB.address, SYN)) == Drop.NO_ROUTE
 
 
 @pytest.mark.parametrize("port", [1, 3])
-def test_no_host_gets_past_the_service_address(switch: Switch, port: int) -> None:
+def test_no_host_gets_past_the_service_address(steady: Switch, port: int) -> None:
     source = CLIENT if port == 1 else SITES[10]
     frame = ipv4(source, SITES[11].address, to_service(40000).__class__(sport=4, dport=WEB.server_port))
-    assert dropped(switch, port, frame) == Drop.BYPASS
+    assert dropped(steady, port, frame) == Drop.BYPASS
     remote = ipv4(source, SITES[200].address, UDP(sport=4, dport=DNS.server_port))
-    assert dropped(switch, port, remote) == Drop.BYPASS
+    assert dropped(steady, port, remote) == Drop.BYPASS
 
 
-def test_other_ports_of_a_site_are_its_own_business(switch: Switch) -> None:
+def test_other_ports_of_a_site_are_its_own_business(steady: Switch) -> None:
     frame = ipv4(CLIENT, SITES[11].address, UDP(sport=4, dport=22))
-    ((port, out),) = switch.send(1, frame)
+    ((port, out),) = steady.send(1, frame)
     assert port == SITES[11].port
     assert Ether(out)[IP].dst == SITES[11].address
 
@@ -149,10 +149,10 @@ def tagged(*tags: Packet) -> bytes:
         (bytes(Ether(src=CLIENT.mac, dst=GATEWAY, type=46)) + bytes(46), Drop.ETHERTYPE),  # an 802.3 length
     ],
 )
-def test_what_is_not_handled_is_dropped_on_every_port(switch: Switch, frame: bytes, reason: Drop) -> None:
+def test_what_is_not_handled_is_dropped_on_every_port(steady: Switch, frame: bytes, reason: Drop) -> None:
     for port in PORTS:
-        assert dropped(switch, port, frame) == reason
+        assert dropped(steady, port, frame) == reason
 
 
-def test_a_job_between_switches_needs_a_known_port(switch: Switch) -> None:
-    assert dropped(switch, NO_ROLE, arriving(10, 5)) == Drop.UNKNOWN_PORT
+def test_a_job_between_switches_needs_a_known_port(steady: Switch) -> None:
+    assert dropped(steady, NO_ROLE, arriving(10, 5)) == Drop.UNKNOWN_PORT
