@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command ``grasp study``: small studies from end to end, what they leave behind, users' mistakes."""
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from grasp import UserError
+from grasp.topo.studies import command
+from grasp.topo.studies.replicas.measure import crossings, interval, spread
+
+REPLICAS = ("replicas", "--servers", "6", "--jobs", "400", "--seeds", "3", "--workers", "1")
+SMALL_REPLICAS = (
+    *REPLICAS,
+    "--loads",
+    "0.5,0.8",
+    "--replicas",
+    "2,3",
+    "--delays",
+    "0,0.5",
+    "--hour",
+    "2",
+    "--site-servers",
+    "3",
+)
+SMALL_CONSOLIDATION = ("consolidation", "--servers", "new=2,old=1", "--sleep", "standby", "--workers", "1")
+
+
+def study(*argv: str) -> int:
+    parser = argparse.ArgumentParser()
+    command.configure(parser)
+    return command.run(parser.parse_args(argv))
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> str:
+    """Forty minutes of two requests a second, as a file."""
+    path = tmp_path / "load.csv"
+    path.write_text("minute,requests_per_s\n" + "".join(f"{n},2\n" for n in range(40)))
+    return str(path)
+
+
+def left_behind(folder: Path, name: str, plots: Sequence[str]) -> dict[str, Any]:
+    """Check the folder and return its numbers."""
+    page = (folder / "index.html").read_text()
+    assert page.count("<svg") == 0
+    assert page.count("data:image/svg+xml;base64,") == len(plots)
+    assert "http://" not in page.replace("http://www.w3.org", "")
+    for plot in plots:
+        assert (folder / f"{plot}.png").stat().st_size > 5000
+    return dict(json.loads((folder / f"{name}.json").read_text()))
+
+
+def test_replicas_from_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert study(*SMALL_REPLICAS, "--out", str(tmp_path / "made" / "here"), "--json") == 0
+    printed = json.loads(capsys.readouterr().out)
+    found = left_behind(tmp_path / "made" / "here", "replicas", ("gain", "waits", "delay", "join"))
+    assert found == printed
+    assert found["event_check"]["largest_difference"] < 1e-4
+    policies = {(row["policy"], row["d"]) for row in found["waits"]}
+    assert policies == {
+        ("random", 1),
+        ("replicas", 2),
+        ("replicas", 3),
+        ("least-work", 1),
+        ("shortest-queue", 1),
+        ("shortest-of", 2),
+    }
+    for cell in found["gains"]:  # the gain is a ratio of the waits beside it, seed by seed
+        random, mine = (
+            next(
+                row["after_warmup"]["mean"]
+                for row in found["waits"]
+                if (row["policy"], row["d"], row["load"]) == (policy, d, cell["load"])
+            )
+            for policy, d in (("random", 1), ("replicas", cell["d"]))
+        )
+        assert cell["after_warmup"] == pytest.approx(random / mine, rel=0.5)
+    late = [cell for cell in found["delays"] if cell["delay"] > 0]
+    assert all(cell["duplicates_per_job"] > 0 and cell["work_done"] > cell["load"] for cell in late)
+    prompt = [cell for cell in found["delays"] if cell["delay"] == 0]
+    assert all(cell["duplicates_per_job"] == 0 for cell in prompt)
+    join = found["join"]
+    assert all(row["green_ratio"] <= join["green_ratio_limit"] + 0.02 for row in join["rows"])
+    greenest = next(row for row in join["rows"] if row["policy"] == "greenest")
+    assert greenest["green_ratio"] == pytest.approx(join["green_ratio_limit"], abs=0.02)
+
+
+def test_replicas_do_not_depend_on_where_they_run(capsys: pytest.CaptureFixture[str]) -> None:
+    found = []
+    for workers in ("1", "2"):
+        assert study(*SMALL_REPLICAS, "--workers", workers, "--json") == 0
+        found.append(json.loads(capsys.readouterr().out))
+        found[-1].pop("wall_s")
+    assert found[0] == found[1]
+
+
+def test_replicas_in_words(capsys: pytest.CaptureFixture[str]) -> None:
+    assert study(*SMALL_REPLICAS, "--service", "pareto", "--warmup", "0") == 0
+    shown = capsys.readouterr().out
+    assert "2 replicas, after the warm-up" in shown
+    assert "synthetic year, seed 0" in shown
+
+
+def test_consolidation_from_end_to_end(
+    tmp_path: Path, trace: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    assert study(*SMALL_CONSOLIDATION, "--trace", trace, "--idles", "0.4", "--out", str(out), "--json") == 0
+    printed = json.loads(capsys.readouterr().out)
+    found = left_behind(out, "consolidation", ("power", "servers", "energy", "thresholds", "attacks"))
+    assert found == printed
+    assert {(run["scenario"], run["policy"]) for run in found["runs"]} == {
+        (scenario, policy)
+        for scenario in ("day", "sudden load", "failing servers", "pulses", "held sessions")
+        for policy in ("all on", "standby")
+    }
+    for run in found["runs"]:
+        assert run["sessions_cut_by_stops"] == 0
+        assert run["just_enough_wh"] < run["energy_wh"]
+        assert sum(run["causes"].values()) == run["late"] + run["lost"]
+    assert found["wake_on_lan"] is None
+
+
+def test_consolidation_in_words(trace: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert study(*SMALL_CONSOLIDATION, "--trace", trace) == 0
+    assert "held sessions, standby" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (("--loads", "0.5,1.2"), "--loads 1.2: must be between"),
+        (("--loads", "half"), "--loads half"),
+        (("--loads", "0.9,0.5"), "--loads: give each value once"),
+        (("--replicas", "7"), "--replicas 7"),
+        (("--replicas", "1"), "--replicas 1"),
+        (("--servers", "0"), "--servers 0"),
+        (("--jobs", "0"), "--jobs 0"),
+        (("--seeds", "0"), "--seeds 0"),
+        (("--workers", "0"), "--workers 0"),
+        (("--delays", "0,-1"), "--delays"),
+        (("--service", "normal"), "service times 'normal'"),
+        (("--energy", "sun"), "sun"),
+        (("--date", "13-45"), "13-45"),
+        (("--job-energy", "nan"), "--job-energy nan"),
+        (("--out", "/dev/null/x"), "--out /dev/null/x"),
+    ],
+)
+def test_replicas_mistakes(argv: Sequence[str], message: str) -> None:
+    with pytest.raises(UserError) as caught:
+        study(*REPLICAS, *argv)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (("--servers", "new"), "--servers new"),
+        (("--servers", "fast=2"), "servers 'fast'"),
+        (("--servers", "new=0"), "their number"),
+        (("--sleep", "nap"), "sleep 'nap'"),
+        (("--sleep", "off,off"), "twice"),
+        (("--peak", "0"), "--peak 0"),
+        (("--step", "0.0001"), "--step 0.0001"),
+        (("--idle", "1"), "--idle 1"),
+        (("--idles", "2"), "--idles 2"),
+        (("--report-every", "0"), "--report-every 0"),
+        (("--seed", "-1"), "--seed -1"),
+        (("--trace", "/no/such/file"), "--trace /no/such/file: No such file"),
+        (("--out", "/dev/null/x"), "--out /dev/null/x"),
+    ],
+)
+def test_consolidation_mistakes(argv: Sequence[str], message: str) -> None:
+    with pytest.raises(UserError) as caught:
+        study("consolidation", "--workers", "1", *argv)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "no column requests_per_s"),
+        ("minute,rate\n0,1\n", "no column requests_per_s"),
+        ("requests_per_s\n1\n-2\n", "line 3"),
+        ("requests_per_s\nmany\n", "line 2"),
+        ("requests_per_s\nnan\n", "line 2"),
+        ("requests_per_s\n1\n", "has 1 minutes"),
+        ("requests_per_s\n\x00\n", "line"),
+        (b"requests_per_s\n\xff\n", "--trace"),
+    ],
+)
+def test_bad_traces(tmp_path: Path, text: str | bytes, message: str) -> None:
+    path = tmp_path / "trace.csv"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(UserError) as caught:
+        study("consolidation", "--trace", str(path))
+    assert message in str(caught.value)
+
+
+def test_crossings() -> None:
+    assert crossings([0, 1, 2, 3], [4, 2, 3, 3], 2.5) == pytest.approx([0.75, 1.5])
+    assert crossings([0, 1], [1, 2], 5) == []
+
+
+def test_intervals_cover() -> None:
+    """A 95 % interval holds the true mean in about 95 % of the trials."""
+    draw = np.random.default_rng(0)
+    trials = [interval(draw.normal(3, 2, 5)) for _ in range(2000)]
+    covered = np.mean([abs(mean - 3) < (half or 0) for mean, half in trials])
+    assert covered == pytest.approx(0.95, abs=0.015)
+    assert interval(np.array([2.0])) == (2.0, None)
+
+
+def test_spread() -> None:
+    assert spread([1, 2, 3, 4, 5, 6, 7], 3) == [1, 4, 7]
+    assert spread([1, 2], 5) == [1, 2]
