@@ -34,6 +34,7 @@ class Runner:
         self.target = target
         self.process: P4RuntimeSwitch | None = None
         self._steady: Switch | None = None
+        self._failed = ""
 
     def steady(self) -> Switch:
         """A configured switch, as the last user of it left it."""
@@ -50,8 +51,14 @@ class Runner:
             self.close()
         if self.process:
             self.process.reset()
-        else:
+            return self.process
+        if self._failed:
+            pytest.fail(self._failed)  # at once: each test would wait for it again
+        try:
             self.process = P4RuntimeSwitch(command(self.target), PORTS)
+        except RuntimeError as error:
+            self._failed = str(error)
+            raise
         return self.process
 
     def close(self) -> None:

@@ -42,12 +42,11 @@ class Namespace:
     def start(self, command: list[str], log: Path) -> subprocess.Popen[bytes]:
         """Start a process inside, with its output in a file; it ends when this process does."""
         with log.open("wb") as out:
+            bound = ["setpriv", "--pdeathsig", "KILL", *command]
             process = self.call(
-                subprocess.Popen,
-                ["setpriv", "--pdeathsig", "KILL", *command],
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=subprocess.STDOUT,
+                lambda: subprocess.Popen(
+                    bound, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT
+                )
             )
         self._processes.append(process)
         return process

@@ -92,7 +92,7 @@ class Network:
     def send(self, switch: int, port: int, frame: bytes) -> list[tuple[int, int, bytes]]:
         """Send a frame into a port; returns what leaves the network: (switch, port, frame)."""
         waiting = deque([(switch, port, frame)])
-        left = []
+        left: list[tuple[int, int, bytes]] = []
         for _ in range(LIMIT):
             if not waiting:
                 return left

@@ -130,7 +130,7 @@ class P4RuntimeSwitch(Switch):
 
     # ---- entities
 
-    def _write(self, kind: p4r.Update.Type, entity: p4r.Entity) -> None:
+    def _write(self, kind: p4r.Update.Type.ValueType, entity: p4r.Entity) -> None:
         request = p4r.WriteRequest(device_id=DEVICE)
         request.election_id.low = 1
         request.updates.add(type=kind).entity.CopyFrom(entity)

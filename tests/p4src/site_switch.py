@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from ipaddress import IPv4Address
+from typing import Any
 
 from scapy.layers.inet import IP, TCP, UDP
 from scapy.layers.l2 import Ether
@@ -210,7 +211,7 @@ def prefer(switch: Switch, site: int, epoch: int) -> None:
 # ---- frames of clients and servers
 
 
-def ipv4(source: Host, destination: str, transport: Packet | bytes, **fields: object) -> bytes:
+def ipv4(source: Host, destination: str, transport: Packet | bytes, **fields: Any) -> bytes:
     """A frame from a host to an address."""
     return bytes(
         Ether(src=source.mac, dst=GATEWAY) / IP(src=source.address, dst=destination, **fields) / transport

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from ipaddress import IPv4Address
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -39,21 +40,21 @@ CLIENT = CLIENTS[0]
 BOTH = pytest.mark.parametrize("service", [WEB, DNS], ids=["tcp", "udp"])
 
 
-def request(service: Service, payload: bytes, **fields: object) -> bytes:
+def request(service: Service, payload: bytes, **fields: Any) -> bytes:
     """A first packet of client 0 to a service."""
     kind = UDP if service.protocol == 17 else TCP
     transport = kind(sport=40000, dport=service.port, **fields)
     return ipv4(CLIENT, service.address, transport / Raw(payload))
 
 
-def response(service: Service, payload: bytes, **fields: object) -> bytes:
+def response(service: Service, payload: bytes, **fields: Any) -> bytes:
     """What site 10 answers to it."""
     kind = UDP if service.protocol == 17 else TCP
     transport = kind(sport=service.server_port, dport=40000, **fields)
     return ipv4(SITES[10], CLIENT.address, transport / Raw(payload))
 
 
-def directions(service: Service, payload: bytes, **fields: object) -> list[tuple[int, bytes]]:
+def directions(service: Service, payload: bytes, **fields: Any) -> list[tuple[int, bytes]]:
     """A frame for each way through the switch, with the port where it comes in."""
     return [
         (CLIENT.port, request(service, payload, **fields)),
@@ -62,7 +63,8 @@ def directions(service: Service, payload: bytes, **fields: object) -> list[tuple
 
 
 def transport_of(frame: bytes) -> Packet:
-    return Ether(frame)[IP].payload
+    transport: Packet = Ether(frame)[IP].payload
+    return transport
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 from scapy.layers.inet import (
@@ -17,10 +18,9 @@ from scapy.layers.inet import (
     IPOption_NOP,
     IPOption_RR,
     IPOption_Timestamp,
-    fragment,
 )
 from scapy.layers.l2 import ARP, Ether
-from scapy.packet import Raw
+from scapy.packet import Packet, Raw
 from tests.p4src.site_switch import (
     CLIENTS,
     DNS,
@@ -133,7 +133,7 @@ def test_other_headers_cut_short_at_every_byte(ready: Switch, port: int, frame: 
     ],
     ids=str,
 )
-def test_headers_that_contradict_themselves(ready: Switch, fields: dict[str, object], reason: Drop) -> None:
+def test_headers_that_contradict_themselves(ready: Switch, fields: dict[str, Any], reason: Drop) -> None:
     header = IP(**{"src": CLIENT.address, "dst": WEB.address, **fields})
     frame = Ether(src=CLIENT.mac, dst=GATEWAY) / header / to_service(41000)
     with only_dropped(ready, {reason: 1}):
@@ -187,9 +187,9 @@ def test_ip_options_are_kept(ready: Switch, options: list[IPOption]) -> None:
         assert bytes(Ether(out)[IP].payload.payload) == bytes(Ether(frame)[IP].payload.payload)
 
 
-def fragments(source: Host, destination: str, transport: TCP | UDP) -> list[bytes]:
+def fragments(source: Host, destination: str, transport: Packet) -> list[bytes]:
     packet = IP(src=source.address, dst=destination, id=7) / transport / Raw(bytes(100))
-    return [bytes(Ether(src=source.mac, dst=GATEWAY) / piece) for piece in fragment(packet, fragsize=64)]
+    return [bytes(Ether(src=source.mac, dst=GATEWAY) / piece) for piece in packet.fragment(64)]
 
 
 @pytest.mark.parametrize(
@@ -231,7 +231,7 @@ def test_other_fragments_pass(ready: Switch) -> None:
 def checksums_hold_for_header(frame: bytes) -> bool:
     fresh = Ether(frame)
     del fresh[IP].chksum
-    return Ether(bytes(fresh))[IP].chksum == Ether(frame)[IP].chksum
+    return bool(Ether(bytes(fresh))[IP].chksum == Ether(frame)[IP].chksum)
 
 
 @pytest.mark.parametrize("length", [1514, 9014, 65535])

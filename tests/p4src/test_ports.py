@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import ARP, Dot1AD, Dot1Q, Ether
@@ -31,7 +33,7 @@ CLIENT, OTHER = CLIENTS
 SYN = to_service(40000)
 
 
-def arp(sender: Host, target: str, **fields: object) -> bytes:
+def arp(sender: Host, target: str, **fields: Any) -> bytes:
     frame = Ether(src=sender.mac, dst="ff:ff:ff:ff:ff:ff")
     return bytes(frame / ARP(hwsrc=sender.mac, psrc=sender.address, pdst=target, **fields))
 
