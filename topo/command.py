@@ -44,7 +44,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     what = parser.add_argument_group("what runs")
     what.add_argument("--target", choices=("v1model", "bmv2"), default="v1model", help="(default: v1model)")
     what.add_argument(
-        "--scheduler", choices=("green", "round-robin"), default="green", help="(default: green)"
+        "--scheduler", default="green", metavar="NAME", help="green (default), round-robin, or another"
     )
     energy = parser.add_argument_group("energy")
     energy.add_argument(
@@ -87,10 +87,16 @@ def run(args: argparse.Namespace) -> int:
     settings = Settings(**{field.name: getattr(args, field.name) for field in fields(Settings)})
     check(settings)
     if settings.control == "openflow":
+        if settings.target != "v1model":
+            raise UserError(
+                f"--target {settings.target}: the switches of --control openflow are Open vSwitch's"
+            )
         settings = replace(settings, target="openvswitch")
     begun = time.monotonic()
     from grasp.topo.isolation import enter
+    from grasp.topo.planes import check_scheduler
 
+    check_scheduler(settings.control, settings.scheduler)
     enter()
     return _run_inside(settings, args, begun)
 

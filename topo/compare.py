@@ -44,6 +44,10 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(f"--rounds {args.rounds}: must be between 1 and 100")
     begun = time.monotonic()
     from grasp.topo.isolation import enter
+    from grasp.topo.planes import check_scheduler
+
+    for side in _sides(settings).values():
+        check_scheduler(side.control, side.scheduler)
 
     enter()
     return _compare(settings, args, begun)

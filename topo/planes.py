@@ -4,6 +4,7 @@
 import asyncio
 from typing import Protocol
 
+from grasp.control.rules import rule_for_controller, rule_for_switches
 from grasp.targets.interface import find
 from grasp.topo import ovs
 from grasp.topo.configuration import Files, grpc_address
@@ -11,7 +12,10 @@ from grasp.topo.emulation import Emulation, Recording
 from grasp.topo.openflow import OpenFlowEmulation
 from grasp.topo.topology import Topology
 
-CONTROLS = ("p4", "openflow")
+
+def check_scheduler(control: str, name: str) -> None:
+    """Raise UserError if a control plane cannot run a scheduler."""
+    (rule_for_controller if control == "openflow" else rule_for_switches)(name)
 
 
 class Builder(Protocol):

@@ -12,9 +12,9 @@ from grasp.control.events import EventLog
 from grasp.control.openflow.baseline import Baseline
 from grasp.control.openflow.controller import Controller
 from grasp.control.p4runtime.switch import now_us
+from grasp.control.rules import rule_for_controller
 from grasp.control.store import Store
 from grasp.schedulers.green import Green
-from grasp.schedulers.registry import scheduler
 
 
 async def serve(config: Config, endpoint: str, events: Path | None) -> None:
@@ -24,7 +24,7 @@ async def serve(config: Config, endpoint: str, events: Path | None) -> None:
         store = stack.enter_context(contextlib.closing(Store(config.store)))
         # Green distributes the forecasts as they are; the rule is applied where the jobs are decided about.
         core = Core(config, Green(), store, now_us())
-        baseline = Baseline(config, core, scheduler(config.scheduler))
+        baseline = Baseline(config, core, rule_for_controller(config.scheduler))
         running = asyncio.ensure_future(Controller(config, core, baseline, log).run(endpoint))
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, running.cancel)
         with contextlib.suppress(asyncio.CancelledError):

@@ -12,8 +12,8 @@ from grasp.control.events import EventLog
 from grasp.control.p4runtime.controller import Controller
 from grasp.control.p4runtime.pipeline import load_pipeline
 from grasp.control.p4runtime.switch import now_us
+from grasp.control.rules import rule_for_switches
 from grasp.control.store import Store
-from grasp.schedulers.registry import scheduler
 
 
 async def serve(config: Config, events: Path | None) -> None:
@@ -22,7 +22,7 @@ async def serve(config: Config, events: Path | None) -> None:
     with contextlib.ExitStack() as stack:
         log = stack.enter_context(contextlib.closing(EventLog(events)))
         store = stack.enter_context(contextlib.closing(Store(config.store)))
-        core = Core(config, scheduler(config.scheduler), store, now_us())
+        core = Core(config, rule_for_switches(config.scheduler), store, now_us())
         running = asyncio.ensure_future(Controller(config, core, schema, log).run())
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, running.cancel)
         with contextlib.suppress(asyncio.CancelledError):

@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 
 from grasp import UserError
+from grasp.schedulers.green import Green
+from grasp.schedulers.registry import _KINDS
 from grasp.topo import ovs
-from grasp.topo.planes import builder
+from grasp.topo.planes import builder, check_scheduler
 
 GRASP = (sys.executable, "-m", "grasp.control.cli")
 
@@ -120,3 +122,38 @@ def test_a_dead_controller_is_one_line(configuration: Path) -> None:
     done = grasp("controller", "--config", str(configuration), "status")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert "no controller answers" in done.stderr
+
+
+def test_a_rule_that_switches_cannot_run_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Last(Green):
+        name = "last"
+
+        def choose(self, *arguments: object, **options: object) -> int:
+            return 8
+
+    monkeypatch.setitem(_KINDS, "last", Last)
+    check_scheduler("openflow", "last")
+    with pytest.raises(UserError, match="'last' decides job by job, which P4 switches cannot"):
+        check_scheduler("p4", "last")
+    for control in ("p4", "openflow"):
+        check_scheduler(control, "round-robin")
+        with pytest.raises(UserError, match="'nearest'"):
+            check_scheduler(control, "nearest")
+        with pytest.raises(UserError, match="'fastest' is not known"):
+            check_scheduler(control, "fastest")
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (("run", "--control", "openflow", "--target", "bmv2"), "--target bmv2"),
+        (("run", "--scheduler", "nearest"), "scheduler 'nearest'"),
+        (("compare", "--rounds", "0"), "--rounds 0"),
+        (("compare", "--hours", "0"), "--hours 0"),
+    ],
+)
+def test_options_that_cannot_be_meant_are_one_line(words: tuple[str, ...], what: str) -> None:
+    done = grasp(*words)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert done.stderr.startswith("grasp: ")
+    assert what in done.stderr
