@@ -189,7 +189,7 @@ def test_ip_options_are_kept(ready: Switch, options: list[IPOption]) -> None:
 
 def fragments(source: Host, destination: str, transport: Packet) -> list[bytes]:
     packet = IP(src=source.address, dst=destination, id=7) / transport / Raw(bytes(100))
-    return [bytes(Ether(src=source.mac, dst=GATEWAY) / piece) for piece in packet.fragment(64)]
+    return [bytes(Ether(src=source.mac, dst=GATEWAY) / piece) for piece in packet.fragment(64)]  # type: ignore[no-untyped-call]
 
 
 @pytest.mark.parametrize(
