@@ -76,10 +76,14 @@ class System:
         """Route by a ranking, and verify what came of it."""
         limit = self.ceiling(constrained)
         found = placement.place(self.demand, order, limit, STEPS_PER_HOUR)
-        placement.verify(self.demand, found, limit)
+        self.verify(found, constrained)
+        return Outcome(found, self._activity(found))
+
+    def verify(self, found: Placement, constrained: bool) -> None:
+        """Raise ConservationError if requests were lost or doubled, or a ceiling or percentile exceeded."""
+        placement.verify(self.demand, found, self.ceiling(constrained))
         if constrained:
             bandwidth.verify(self.before.load, found.load, _PERIOD)
-        return Outcome(found, self._activity(found))
 
     @cached_property
     def baseline(self) -> Outcome:

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hourly values of hubs, on the UTC hour grid: prices in $/MWh or carbon intensities in gCO2/kWh."""
+"""Hourly values of hubs on the UTC hour grid: prices, carbon intensities, green energy."""
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from grasp import UserError
 from grasp.telemetry.energy.sources import typical_row
@@ -18,7 +18,7 @@ IndexArray = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Series:
-    """Values of consecutive hours.
+    """Values of consecutive hours, in the unit that their source says.
 
     `values` has shape (hours, hubs); `hours`, datetime64[h], are the starts of the hours in UTC. A `typical`
     year has 8760 of them and stands for every year: its end is followed by its beginning.
@@ -60,7 +60,11 @@ class Series:
             if hub not in self.hubs:
                 raise UserError(f"{self.description}: no values of {hub}; it has {', '.join(self.hubs)}")
         columns = [self.hubs.index(hub) for hub in hubs]
-        return Series(self.values[:, columns], self.hours, tuple(hubs), self.typical, self.description)
+        return replace(self, values=self.values[:, columns], hubs=tuple(hubs))
+
+    def scaled(self, factor: ArrayLike) -> "Series":
+        """Return the values times a factor for all hubs, or one for each."""
+        return replace(self, values=self.values * np.asarray(factor))
 
     def _rows(self, hours: HourArray) -> IndexArray:
         if self.typical:

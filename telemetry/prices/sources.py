@@ -6,7 +6,7 @@ from pathlib import Path
 
 from grasp import UserError
 from grasp.telemetry.energy import table
-from grasp.telemetry.energy.weather import typical_hours
+from grasp.telemetry.energy.weather import FloatArray, typical_hours
 from grasp.telemetry.prices import gridstatus, synthetic
 from grasp.telemetry.prices.hubs import Hub
 from grasp.telemetry.prices.series import Series
@@ -53,6 +53,21 @@ def carbon(text: str, hubs: Sequence[Hub], seed: int = 0, time_zone: str | None 
     if kind in ("csv", "parquet") and rest:
         return _own(kind, rest, hubs, ("carbon_marginal", "carbon_average"), time_zone)
     raise UserError(f"carbon source {text!r} is not known; give {CARBON_KINDS}")
+
+
+def green(
+    text: str, hubs: Sequence[Hub], plant_mw: FloatArray, seed: int = 0, time_zone: str | None = None
+) -> Series:
+    """Return the green energy of the hubs' plants in MWh; `text` is one of `CARBON_KINDS`.
+
+    `plant_mw`, of shape (hubs,), is the power of the made-up plants.
+    """
+    kind, _, rest = text.partition(":")
+    if text == "synthetic":
+        return synthetic.sun(hubs, seed).scaled(plant_mw)
+    if kind in ("csv", "parquet") and rest:
+        return _own(kind, rest, hubs, ("green_energy",), time_zone).scaled(1e-6)
+    raise UserError(f"green energy source {text!r} is not known; give {CARBON_KINDS}")
 
 
 def _own(

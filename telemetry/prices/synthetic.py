@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes up a year of prices, and of carbon intensities, for hubs.
+"""Makes up a year of prices, of carbon intensities and of sunshine for hubs.
 
 Prices have the properties that Qureshi et al. (SIGCOMM 2009) report of real ones: hourly volatility that no
 daily profile explains, spikes of several times the mean, hours below zero, and a correlation that is high
@@ -35,7 +35,7 @@ _SPIKE_SIZE = 2.5  # in the hub's mean price, exponentially distributed
 _GLUTS_A_YEAR = 10
 _GLUT_HOURS = 2.5
 
-_PRICES, _CARBON = 1, 2  # each kind has random numbers of its own
+_PRICES, _CARBON, _SUN = 1, 2, 4  # each kind has random numbers of its own
 
 
 def prices(hubs: Sequence[Hub], seed: int) -> Series:
@@ -68,6 +68,22 @@ def carbon(hubs: Sequence[Hub], seed: int) -> Series:
     dip = np.array([hub.solar for hub in hubs]) * sun * season[:, np.newaxis]
     level = (1 - np.minimum(dip, 0.9)) * np.exp(0.16 * _field(random, hubs))
     return _series(level * mean / level.mean(axis=0), hubs, f"synthetic carbon intensities, seed {seed}")
+
+
+def sun(hubs: Sequence[Hub], seed: int) -> Series:
+    """Return a made-up year of the yield of solar plants, in MWh per MW of the plant: 0 to 1.
+
+    The sun's height is that of the place and the day; clouds are correlated as prices are.
+    """
+    random = _random(seed, _SUN)
+    latitude = np.radians([hub.latitude for hub in hubs])
+    days = np.arange(YEAR_HOURS)[:, np.newaxis] / 24
+    # Cooper, Solar Energy 12 (1969): the sun's declination over the year.
+    declination = np.radians(23.45) * np.sin(2 * np.pi * (days + 284) / 365)
+    angle = 2 * np.pi * (_clocks(hubs) - 12) / 24
+    height = np.sin(latitude) * np.sin(declination) + np.cos(latitude) * np.cos(declination) * np.cos(angle)
+    cloud = 1 / (1 + np.exp(-1.6 * _field(random, hubs)))
+    return _series(np.maximum(height, 0) * (1 - 0.75 * cloud**2), hubs, f"synthetic sun, seed {seed}")
 
 
 def _random(seed: int, kind: int) -> np.random.Generator:

@@ -4,7 +4,8 @@
 After Qureshi, Weber, Balakrishnan, Guttag, Maggs: Cutting the Electric Bill for Internet-Scale Systems
 (SIGCOMM 2009). Client groups are the states of the US, clusters stand at nine market hubs. Savings are those
 over the routing to the closest cluster, for the source's power models, with and without its rule that no
-site's 95th percentile of 5-minute traffic may rise; by carbon intensity instead of price, and by both.
+site's 95th percentile of 5-minute traffic may rise; by carbon intensity instead of price, and by both; and
+with plants beside the clusters, whose green energy is taken first.
 
   grasp study price
   grasp study price --out results/price
@@ -21,6 +22,7 @@ from grasp.topo.studies.output import add_output, finish, prepare
 from grasp.topo.study import options
 
 if TYPE_CHECKING:
+    from grasp.telemetry.prices.series import Series
     from grasp.topo.studies.price.measure import Data, Settings
 
 HELP = "routing by electricity prices, carbon intensity, or both"
@@ -44,6 +46,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default="synthetic",
         metavar="SOURCE",
         help="synthetic (default), csv:FILE or parquet:FILE",
+    )
+    data.add_argument(
+        "--green",
+        default="synthetic",
+        metavar="SOURCE",
+        help="energy of plants beside the clusters: synthetic (default), csv:FILE or parquet:FILE",
+    )
+    data.add_argument(
+        "--plant",
+        type=float,
+        default=1,
+        metavar="SHARE",
+        help="made-up plant's peak power over that of the cluster's servers (default: 1)",
     )
     data.add_argument("--seed", type=int, default=0, metavar="N", help="of all that is made up (default: 0)")
     data.add_argument("--hubs", metavar="LIST", help="clusters, such as CA1,NY,IL (default: all nine)")
@@ -100,11 +115,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Simulate, report, and return the exit status."""
     from grasp.topo.studies.parallel import each
-    from grasp.topo.studies.price import measure, report
+    from grasp.topo.studies.price import join, measure, report
 
     settings = _settings(args)
     begun = time.perf_counter()
     data, sources = _data(args, settings)
+    plants = _plants(args, data)
+    green_mw = plants.at(data.hours)
     prepare(args.out)
     rows = each(
         lambda task: measure.measure(data, settings, task),
@@ -112,9 +129,16 @@ def run(args: argparse.Namespace) -> int:
         1,
         lambda task: f"by {task.signal}, {task.reach_km:g} km",
     )
+    joined = each(
+        lambda task: join.measure(data, settings, green_mw, *task),
+        [(rule, constrained) for rule in join.RULES for constrained in (False, True)],
+        1,
+        lambda task: task[0],
+    )
     gaps = [measure.gap(data, settings.distance, constrained) for constrained in (False, True)]
     wall_s = time.perf_counter() - begun
-    finish(args, report.result(report.document(settings, data, sources, rows, gaps, wall_s)))
+    sources["green"] = plants.description
+    finish(args, report.result(report.document(settings, data, sources, rows, joined, gaps, wall_s)))
     return 0
 
 
@@ -164,6 +188,14 @@ def _data(args: argparse.Namespace, settings: "Settings") -> "tuple[Data, dict[s
         chosen, prices, carbon, args.start, args.days, settings.before, args.utilization, args.seed
     )
     return data, {"prices": prices.description, "carbon": carbon.description}
+
+
+def _plants(args: argparse.Namespace, data: "Data") -> "Series":
+    """Return the energy of the plants beside the clusters in MWh."""
+    from grasp.telemetry.prices import sources
+
+    _check("--plant", args.plant, 0, 100)
+    return sources.green(args.green, data.hubs, data.system.peak_mw * args.plant, args.seed, args.time_zone)
 
 
 def _locations(text: str | None) -> dict[str, str]:

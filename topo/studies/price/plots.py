@@ -48,6 +48,11 @@ PLOTS = (
         f"What routing by price, by carbon intensity and by both saves, {ELASTIC}; the numbers are carbon "
         "prices in $/t.",
     ),
+    Plot(
+        "join",
+        "Prices and green headroom",
+        f"Plants beside the clusters; energy that they do not give is paid for, {ELASTIC}.",
+    ),
 )
 
 _FREE, _BOUND = style.LINES[0], style.LINES[1]
@@ -56,7 +61,7 @@ _FREE, _BOUND = style.LINES[0], style.LINES[1]
 def draw(found: Document, folder: Path) -> None:
     """Draw all figures into the folder."""
     with matplotlib.rc_context(style.STYLE):
-        figures = (ladder, distance, prices, correlation, delay, signals)
+        figures = (ladder, distance, prices, correlation, delay, signals, join)
         for plot, figure in zip(PLOTS, figures, strict=True):
             style.save(figure(found), folder / plot.name)
 
@@ -197,6 +202,39 @@ def signals(found: Document) -> Figure:
         axis.set_major_formatter(PercentFormatter(1, decimals=0))
     axes.set(xlabel="carbon saved", ylabel="cost saved")
     axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
+    return figure
+
+
+def join(found: Document) -> Figure:
+    """Cost and green share of each rule."""
+    figure = Figure(figsize=(9, 3.2))
+    panels = figure.subplots(1, 2, sharey=True)
+    rules = list(dict.fromkeys(row["rule"] for row in found["join"]))
+    places = np.arange(len(rules))[::-1]
+    for axes, key, title in zip(
+        panels, ("cost_saved", "green_share"), ("cost saved", "energy from the plants"), strict=True
+    ):
+        for offset, constrained, look, hatch, label in (
+            (0.2, False, _FREE, "", "no constraint"),
+            (-0.2, True, _BOUND, "///", "with 95/5"),
+        ):
+            values = [row[key] for row in found["join"] if row["constrained"] == constrained]
+            bars = axes.barh(
+                places + offset,
+                values,
+                height=0.38,
+                color=look[0],
+                edgecolor="white",
+                hatch=hatch,
+                label=label,
+            )
+            axes.bar_label(bars, [f"{value:.1%}" for value in values], padding=2, fontsize=7)
+        axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+        axes.set_xlabel(title)
+        axes.grid(False, axis="y")
+        axes.margins(x=0.12)
+    panels[0].set_yticks(places, rules)
+    panels[1].legend(loc="center left", bbox_to_anchor=(1, 0.5))
     return figure
 
 

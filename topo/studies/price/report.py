@@ -11,6 +11,7 @@ from grasp.schedulers.price.power import LADDER, PowerModel
 from grasp.telemetry.prices.hubs import Hub
 from grasp.topo.studies.output import Document, Result, Table
 from grasp.topo.studies.price import plots
+from grasp.topo.studies.price.join import Joined
 from grasp.topo.studies.price.measure import (
     ANYWHERE_KM,
     ELASTIC,
@@ -32,6 +33,7 @@ def document(
     data: Data,
     sources: Mapping[str, str],
     rows: Sequence[Row],
+    joined: Sequence[Joined],
     gaps: Sequence[Gap],
     wall_s: float,
 ) -> Document:
@@ -53,6 +55,7 @@ def document(
         "distances": [_distance(settings, rows, reach) for reach in settings.distances],
         "delays": [_delay(settings, rows, delay) for delay in settings.delays],
         "signals": [_signal(row) for row in rows if _compared(settings, row.task)],
+        "join": [_joined(row, joined[0]) for row in joined],
         "published": _published(settings, rows),
         "hubs": [_hub(settings, data, rows, index) for index in range(len(data.hubs))],
         "correlations": [
@@ -62,7 +65,7 @@ def document(
         "series": _series(data),
         "optimum": [asdict(gap) for gap in gaps],
         "verified": {
-            "routings": len(rows),
+            "routings": len(rows) + len(joined),
             "requests_each": round(float(data.system.demand.sum()) * 300),
             "fullest": round(max(row.fullest for row in rows), 6),
             "percentile": round(max(row.percentile for row in rows if not row.task.constrained), 4),
@@ -122,6 +125,19 @@ def _signal(row: Row) -> dict[str, Any]:
         "carbon_saved": round(row.carbon_saved[place], 4),
         "mean_km": round(row.mean_km),
         "moves": round(row.moves, 4),
+    }
+
+
+def _joined(row: Joined, closest: Joined) -> dict[str, Any]:
+    return {
+        "rule": row.rule,
+        "constrained": row.constrained,
+        "green_share": round(row.green_share, 4),
+        "cost_saved": round(1 - row.cost / closest.cost, 4),
+        "carbon_saved": round(1 - row.carbon / closest.carbon, 4),
+        "brown_mwh": round(row.brown_mwh, 2),
+        "energy_mwh": round(row.energy_mwh, 2),
+        "mean_km": round(row.mean_km),
     }
 
 
@@ -271,6 +287,19 @@ def _tables(found: Document) -> list[Table]:
                 )
                 for row in found["signals"]
             ],
+        ),
+        Table(
+            f"With plants beside the clusters, {ELASTIC}",
+            ("rule", "green energy", "cost saved", "carbon saved", "mean km"),
+            [
+                (
+                    f"{row['rule']}, 95/5" if row["constrained"] else row["rule"],
+                    *(_percent(row[key]) for key in ("green_share", "cost_saved", "carbon_saved")),
+                    f"{row['mean_km']:,}",
+                )
+                for row in found["join"]
+            ],
+            f"{found['green']}. Counted from the routing to the closest cluster, with the same plants.",
         ),
         Table(
             "Hubs: prices in $/MWh, and shares of the requests",
