@@ -2,6 +2,7 @@
 """Commands and entries as OpenFlow 1.3 messages, and back, in the classes of os-ken."""
 
 from collections.abc import Iterable
+from functools import lru_cache
 from ipaddress import IPv4Address
 from typing import Any
 
@@ -95,7 +96,9 @@ def _to_match(wanted: Match) -> Any:
     return parser.OFPMatch(**fields)
 
 
-def _to_actions(actions: Iterable[Action]) -> list[Any]:
+@lru_cache(maxsize=4096)
+def _to_actions(actions: tuple[Action, ...]) -> list[Any]:
+    """Return actions in os-ken's classes; the same few, of clients and sites, come again and again."""
     result = []
     for action in actions:
         match action:
