@@ -29,7 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_options(parser)
     parser.add_argument("--rounds", type=int, default=3, metavar="N", help="of each side (default: 3)")
     parser.set_defaults(
-        start_hour=5, hours=12, seconds_per_hour=1.0, jobs_per_hour=60, job_energy=600.0, log_level="warning"
+        start_hour=5, hours=12, seconds_per_hour=2.0, jobs_per_hour=120, job_energy=300.0, log_level="warning"
     )
 
 
