@@ -14,6 +14,7 @@ from tests.p4src.site_switch import (
     BATCH,
     CLIENTS,
     DNS,
+    FAR_CLIENT,
     LATER,
     SITES,
     TIMEOUT,

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import pytest
 from scapy.layers.inet import IP, TCP, UDP
 from scapy.layers.l2 import Ether
+from tests.p4src.engine_switch import EngineSwitch
 from tests.p4src.site_switch import (
     CLIENTS,
     EXPIRY,
@@ -122,6 +124,15 @@ def test_any_probe_shows_that_a_path_is_not_cut(switch: Switch) -> None:
         switch.send(7, probe(200, sequence=sequence, headroom=10**9))
         switch.send(6, probe(200, sequence=1, headroom=10**9))  # old news, and refused
         assert way_of(switch, 40000) == 6
+
+
+def test_a_switch_that_has_just_started_knows_no_path_yet(switch: Switch) -> None:
+    """A flowlet slot that was never written names site 0 and port 0, at a time that is not long ago."""
+    if not isinstance(switch, EngineSwitch):
+        pytest.skip("needs a clock that can be set")
+    switch.now = 1
+    switch.send(6, probe(0, headroom=10**9))
+    assert way_of(switch, 40000, "S") == 6
 
 
 def test_flows_to_different_sites_do_not_share_a_path(switch: Switch) -> None:

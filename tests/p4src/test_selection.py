@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import pytest
 from scapy.layers.inet import IP, TCP
 from scapy.layers.l2 import Ether
+from tests.p4src.engine_switch import EngineSwitch
 from tests.p4src.site_switch import (
     BATCH,
     CLIENTS,
@@ -140,6 +142,17 @@ def test_a_site_without_a_forecast_is_not_chosen(switch: Switch) -> None:
 def test_a_site_without_a_heartbeat_is_not_chosen(switch: Switch) -> None:
     forecast(switch, 10, 1, 5000)
     assert connect(switch, 40000) is None
+
+
+def test_a_switch_that_has_just_started_has_heard_of_nobody(switch: Switch) -> None:
+    """The clock starts at 0, which a register that was never written holds too."""
+    if not isinstance(switch, EngineSwitch):
+        pytest.skip("needs a clock that can be set")
+    switch.now = 1
+    forecast(switch, 10, 1, 5000)
+    assert connect(switch, 40000) is None
+    heartbeat(switch, 10)
+    assert connect(switch, 40000) == 10
 
 
 def test_new_forecasts_move_new_connections_only(switch: Switch) -> None:
