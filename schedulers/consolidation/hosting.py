@@ -180,7 +180,7 @@ def _serve(run: _Run, demand: Demand, seed: int) -> tuple[IntArray, int]:
             if last:
                 node.sessions.pop(session, None)
             else:
-                node.sessions[session] = end + timeouts[service]
+                node.keep(session, end + timeouts[service])
     return np.array(met, dtype=np.int64), opened
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A server in a simulation: its queue, its sessions, its power, and what its node manager reports."""
 
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Sequence
 
 from grasp.schedulers.consolidation.machines import Machine, Sleep
@@ -17,7 +17,7 @@ class Node:
         self.changes = 0  # of state: tells events that were overtaken
         self.free_at = 0.0  # when all that was accepted is done
         self.pending: deque[tuple[float, int, int, bool]] = deque()  # end, request, service, late
-        self.sessions: dict[int, float] = {}  # until when each lives
+        self.sessions: OrderedDict[int, float] = OrderedDict()  # until when each lives, the last used last
         self._services = services
         self._given_s = 0.0  # work accepted, as time
         self._reported_s = self._reported_at = 0.0
@@ -37,6 +37,11 @@ class Node:
         self._given_s += time
         self.pending.append((end, request, service, end - now > limit_s))
         return end
+
+    def keep(self, session: int, until: float) -> None:
+        """Let a session live until then."""
+        self.sessions[session] = until
+        self.sessions.move_to_end(session)
 
     def turn(self, now: float, state: State) -> None:
         """Change state."""
@@ -76,6 +81,8 @@ class Node:
 
     def held(self, now: float) -> bool:
         """Say whether accepted requests or living sessions are left."""
+        while self.sessions and self.sessions[oldest := next(iter(self.sessions))] <= now:
+            del self.sessions[oldest]
         return self.free_at > now or any(until > now for until in self.sessions.values())
 
     def _busy_s(self, now: float) -> float:
