@@ -14,7 +14,7 @@ from grasp import UserError
 from grasp.targets.v1model.p4load import load, parse
 from grasp.targets.v1model.translate import translate
 
-from .documents import PROGRAMS, document, field, hexstr, operation
+from .documents import PROGRAMS, document, field, hexstr, operation, switch
 
 FIELDS = [("a", 8, False), ("b", 16, False)]
 
@@ -210,18 +210,44 @@ def test_a_loop_of_tables():
     assert "'ingress'" in refusal(changed)
 
 
-def test_names_that_c_does_not_like():
-    """Keywords, odd characters, clashes: all are renamed, none is refused."""
-    changed = document(
-        [("int", 8, False), ("a-b", 8, False), ("a.b", 8, False), ("1st", 8, False), ("valid", 8, False)], []
-    )
-    changed["program"] = "evil */ name.p4"
-    changed["actions"][0]["name"] = 'quo"ted \\ name'
-    changed["pipelines"][0]["tables"][0]["actions"] = ['quo"ted \\ name']
-    changed["pipelines"][0]["tables"][0]["next_tables"] = {'quo"ted \\ name': None}
-    text = translate(parse(changed))
-    for name in ("uint8_t int_;", "uint8_t a_b;", "uint8_t a_b_2;", "uint8_t n1st;", "uint8_t valid_2;"):
-        assert name in text
+NAMES = [
+    "int",
+    "index",
+    "memset",
+    "a-b",
+    "a.b",
+    "1st",
+    "valid",
+    "s",
+    "cell",
+    "v1_load",
+    "NULL",
+    "round",
+    "hash_x",
+]
+
+
+@pytest.mark.packet
+@pytest.mark.parametrize("name", ["index", 'quo"ted \\ evil */ name', "ingress"])
+def test_names_that_c_does_not_like(name):
+    """Keywords, functions, odd characters, clashes: all are renamed, none is refused, and C takes them."""
+    copies = [{"op": "assign", "parameters": [field("h", one), hexstr(1)]} for one in NAMES]
+    changed = document([(one, 8, False) for one in NAMES], copies, program=name)
+    changed["header_types"][0]["name"] = changed["headers"][0]["header_type"] = name
+    (action,), (table,) = changed["actions"], changed["pipelines"][0]["tables"]
+    action["name"], action["runtime_data"] = name, [{"name": one, "bitwidth": 8} for one in NAMES]
+    for number, one in enumerate(NAMES):
+        action["primitives"][number + 1]["parameters"] = [
+            field("h", one),
+            {"type": "runtime_data", "value": number},
+        ]
+    table["actions"], table["next_tables"], table["name"] = [name], {name: None}, name
+    table["default_entry"]["action_data"] = [hex(number + 1) for number in range(len(NAMES))]
+    changed["pipelines"][0]["init_table"] = name
+    (state,) = changed["parsers"][0]["parse_states"]
+    state["name"] = changed["parsers"][0]["init_state"] = name
+    with switch(changed) as (engine, _):
+        assert engine.process(0, bytes(len(NAMES))) == [(1, bytes(range(1, len(NAMES) + 1)))]
 
 
 def notes(value):

@@ -118,7 +118,7 @@ def test_digests(remembering):
     ask(engine, DIGEST, index=3, balance=-2, wider=1 << 190 | 1)
     event = engine.next_event(1.0)
     assert isinstance(event, DigestList)
-    assert event.samples == ((3, (1 << 48) - 2, 1 << 190 | 1),)
+    assert event.samples == ((3, (1 << 48) - 2, 1 << 190 | 1, (1 << 100) - 2),)
 
 
 def test_messages_and_assertions(caplog):

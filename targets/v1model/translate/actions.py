@@ -71,7 +71,8 @@ class Body:
 
     def lines(self) -> list[str]:
         """The statements."""
-        self._sequence(0, len(self.primitives))  # to learn which labels are wanted
+        if self.targets:
+            self._sequence(0, len(self.primitives))  # to learn which labels are wanted
         return [*self._sequence(0, len(self.primitives)), *self._label(len(self.primitives))]
 
     def _target(self, number: int) -> int:

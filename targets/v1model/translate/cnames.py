@@ -13,21 +13,22 @@ _KEYWORDS = """
 # What the generated functions call their own variables.
 _VARIABLES = """
     s packet state next end at key entry call table args index color value words context out cursor hit
-    round cell modulus bits words
+    round cell modulus bits action count rest v1 meta hdr memset memcpy memmove memcmp
 """
+_FAMILIES = ("v1_", "do_", "apply_", "hash_", "select_", "parse_", "extract_", "emit_", "equal_")
 _TAKEN = frozenset(f"{_KEYWORDS} {_VARIABLES}".split())
 
 
 class Names:
     """Gives every P4 name its own C identifier, as like it as C allows."""
 
-    def __init__(self) -> None:
-        self._used: set[str] = set()
+    def __init__(self, *used: str) -> None:
+        self._used = set(used)
 
     def new(self, name: str, prefix: str = "") -> str:
         """A fresh identifier for a P4 name."""
         plain = prefix + identifier(name)
-        if plain in _TAKEN or plain.startswith("v1_"):
+        if plain in _TAKEN or plain.startswith(_FAMILIES if not prefix else "v1_"):
             plain += "_"
         result, number = plain, 2
         while result in self._used:

@@ -98,5 +98,12 @@ def as_words(part: Part) -> str:
     if part.width > 128:
         return part.text
     if part.width > 64:
+        if part.signed:  # words hold no sign above the width
+            part = Part(f"((v1_u128){part.text} & {_mask(part.width)})", part.width)
         return f"(const uint64_t[]){{(uint64_t){part.text}, (uint64_t)((v1_u128){part.text} >> 64)}}"
     return f"(const uint64_t[]){{(uint64_t){part.text}}}"
+
+
+def _mask(width: int) -> str:
+    """A literal of 65 to 128 ones."""
+    return f"V1_U128({(1 << (width - 64)) - 1:#x}u, UINT64_MAX)"

@@ -62,14 +62,13 @@ class Parsing:
     def functions(self) -> str:
         """All of it."""
         states = self.program.parser.states.values()
-        names = [self._label(state.name) for state in states]
         lines = [
             "/* Where a parser stands in a packet. */",
             "struct cursor {",
             "    const uint8_t *at, *end;",
             "};",
             "",
-            f"enum parser_state {{ {', '.join(['ACCEPT', 'REJECT', *names])} }};",
+            self.objects.enum("enum parser_state", ["ACCEPT", "REJECT", *self.objects.members("parse")]),
             "",
             "/* End of parsing with an error. */",
             "static inline enum parser_state parser_error(struct state *s, uint64_t error) {",
@@ -83,11 +82,11 @@ class Parsing:
         return "\n".join([*lines, *(self._state(state) for state in states), self._walk()])
 
     def _label(self, state: str) -> str:
-        return self.objects.state_names[state].upper()
+        return self.objects.constants["parse", state]
 
     def _walk(self) -> str:
         """The function that goes from state to state: what a state returns is where to jump."""
-        lines = ["static void parse_headers(struct state *s) {"]
+        lines = ["static void run_parser(struct state *s) {"]
         lines.append("    struct cursor cursor = {s->v1.data, s->v1.data + s->v1.length};")
         if no_error := self.errors["NoError"]:
             lines.append(f"    s->v1.standard.parser_error = {no_error};")

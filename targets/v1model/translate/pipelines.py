@@ -153,7 +153,7 @@ class Pipelines:
         return [*lines, "} else {", *indent(other), "}"]
 
     def _table(self, table: Table, end: Node) -> list[str]:
-        apply, result = f"apply_{self.objects.table_names[table.name]}(s)", outcome(table)
+        apply, result = f"{self.objects.table_names[table.name]}(s)", outcome(table)
         exits = self._exit(table.actions)
         if result == "":
             return [f"{apply};", *exits]

@@ -162,7 +162,7 @@ static void program_reset_metadata(struct v1_packet *packet) {
 
 static void program_parse(struct v1_packet *packet) {
     struct state *s = (struct state *)packet;
-    parse_headers(s);
+    run_parser(s);
     verify_checksums(s);
 }
 

@@ -38,6 +38,8 @@ class Ranges:
 
     def __init__(self, places: References, arguments: tuple[Argument, ...]) -> None:
         self.places, self.arguments = places, arguments
+        # By identity, with the operation itself so that it lives on: bounds are asked for at every level.
+        self._known: dict[int, tuple[Operation, Bounds]] = {}
 
     def bounds(self, value: Value) -> Bounds:
         """The bounds of a number; a truth value as a number is 0 or 1."""
@@ -49,7 +51,9 @@ class Ranges:
             case FieldRef() | StackField() | UnionStackField() | Operation(op="access_field"):
                 return field_bounds(self.places.field_type(value))
             case Operation() if not is_bool(value):
-                return self._operation(value)
+                if id(value) not in self._known:
+                    self._known[id(value)] = value, self._operation(value)
+                return self._known[id(value)][1]
         if is_bool(value):
             return BOOL
         raise UserError(f"BMv2 JSON: {value} is not a number")

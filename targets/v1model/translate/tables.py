@@ -103,7 +103,7 @@ class Tables:
         keys = ", ".join(f"{key.name} {key.match}" for key in table.keys) or "no key"
         text = "".join(f"    {line}\n" for line in lines)
         name = self.objects.table_names[table.name]
-        head = f"static inline {kind} apply_{name}(struct state *s)"
+        head = f"static inline {kind} {name}(struct state *s)"
         return f"/* table {comment(table.name)}: {comment(keys)} */\n{head} {{\n{text}}}\n"
 
     def _switch(self, table: Table) -> list[str]:

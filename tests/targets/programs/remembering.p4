@@ -12,7 +12,7 @@ header request_t {
 
 struct headers_t { request_t request; }
 struct metadata_t { }
-struct news_t { bit<8> index; int<48> balance; bit<200> wider; }
+struct news_t { bit<8> index; int<48> balance; bit<200> wider; int<100> debt; }
 
 parser RememberingParse(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
     state start { packet.extract(hdr.request); transition accept; }
@@ -60,7 +60,7 @@ control RememberingIngress(inout headers_t hdr, inout metadata_t meta, inout sta
         } else if (hdr.request.operation == 4) {
             random(hdr.request.drawn, hdr.request.low, hdr.request.high);
         } else if (hdr.request.operation == 5) {
-            digest<news_t>(1, { hdr.request.index, hdr.request.balance, hdr.request.wider });
+            digest<news_t>(1, { hdr.request.index, hdr.request.balance, hdr.request.wider, (int<100>)hdr.request.balance });
         } else if (hdr.request.operation == 6) {
             log_msg("index {} balance {} wide {}", { hdr.request.index, hdr.request.balance, hdr.request.wide });
             assert(hdr.request.word != 13);
