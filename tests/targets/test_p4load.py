@@ -189,7 +189,7 @@ def places(value, path=()):
 PLACES = list(places(json.loads(EVERYTHING)))
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=80, deadline=None, derandomize=True)
 @given(st.data())
 def test_damaged_programs_are_refused_or_run(data):
     """Whatever stands in whatever place, there is a program or a UserError."""

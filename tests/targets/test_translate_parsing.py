@@ -74,7 +74,7 @@ def test_a_full_stack_is_an_error(parsing):
 
 def test_two_keys_of_a_select(parsing):
     """The second key stops at a tag with the drop bit before another one."""
-    packet = Ether() / Dot1Q(id=1) / Dot1Q() / IP()
+    packet = Ether() / Dot1Q(dei=1) / Dot1Q() / IP()
     report, _ = parse(parsing[0], packet)
     assert report[:3] == (NO_ERROR, 0, 1)
 
