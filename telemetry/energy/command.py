@@ -35,6 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     fetch = actions.add_parser("fetch", help="download typical years from PVGIS")
     fetch.add_argument("--stations", metavar="NAMES", help="some of the nine stations (default: all)")
     fetch.add_argument("--out", type=Path, metavar="DIR", help="folder (default: the user's cache)")
+    fetch.add_argument("--again", action="store_true", help="also what is there already")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -48,7 +49,10 @@ def _fetch(args: argparse.Namespace) -> int:
 
     folder = args.out or pvgis.cache()
     for place in [station(name) for name in args.stations.split(",")] if args.stations else STATIONS:
-        print(f"{place.name}: {pvgis.fetch(place, folder)}", flush=True)
+        path = pvgis.file(folder, place)
+        if args.again or not path.exists():
+            pvgis.fetch(place, folder)
+        print(f"{place.name}: {path}", flush=True)
     return 0
 
 
@@ -65,9 +69,8 @@ def _show(args: argparse.Namespace) -> int:
         args.columns,
         args.time_zone,
     )
-    year = source.load()
-    chosen = year.select(arguments.sites(args)) if args.sites else year
-    energy = chosen.day(args.date) if args.date else chosen
+    year = source.load(arguments.sites(args))
+    energy = year.day(args.date) if args.date else year
     if args.out is not None:
         _plot(energy, args.out)
     if args.csv:

@@ -31,9 +31,14 @@ def cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "grasp" / "pvgis"
 
 
+def file(folder: Path, where: Station) -> Path:
+    """Return where the year of a station is kept."""
+    return folder / f"{where.name}.json"
+
+
 def find(folder: Path, where: Station) -> Path:
     """Return the file of a station, or raise a UserError that says how to get it."""
-    path = folder / f"{where.name}.json"
+    path = file(folder, where)
     if not path.is_file():
         raise UserError(f"{path}: not there; `grasp data fetch` gets it from PVGIS, which needs the internet")
     return path
@@ -62,7 +67,7 @@ def fetch(where: Station, folder: Path) -> Path:
         "meta": {key: value for key, value in meta.items() if key not in ("inputs", "months_selected")}
         | {"inputs": meta["inputs"].get("descriptions", {})},
     }
-    path = folder / f"{where.name}.json"
+    path = file(folder, where)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         draft = path.with_suffix(".part")

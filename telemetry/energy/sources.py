@@ -64,11 +64,7 @@ class Energy:
 
     def select(self, sites: Sequence[str]) -> "Energy":
         """Keep only these sites, in this order; raises UserError for one that is not there or named twice."""
-        for site in sites:
-            if site not in self.sites:
-                raise UserError(f"site {site!r} is not in {self.source}; it has {', '.join(self.sites)}")
-        if len(set(sites)) < len(sites):
-            raise UserError(f"sites {','.join(sites)}: one is named twice")
+        check_sites(sites, self.sites, self.source)
         columns = [self.sites.index(site) for site in sites]
         return replace(
             self,
@@ -106,6 +102,15 @@ class Energy:
         )
 
 
+def check_sites(wanted: Sequence[str], there: Sequence[str], source: str) -> None:
+    """Raise a UserError for a site that the source has not, or that is named twice."""
+    for site in wanted:
+        if site not in there:
+            raise UserError(f"site {site!r} is not in {source}; it has {', '.join(there)}")
+    if len(set(wanted)) < len(wanted):
+        raise UserError(f"sites {','.join(wanted)}: one is named twice")
+
+
 @dataclass(frozen=True)
 class Source:
     """What the user asks for: `text` names a source of `KINDS`, the rest says how it is read.
@@ -121,9 +126,10 @@ class Source:
     columns: str | None = None
     time_zone: str | None = None
 
-    def load(self, stations: Sequence[Station] | None = None) -> Energy:
-        """Return the typical year of all sites of the source, or of these stations.
+    def load(self, sites: Sequence[str] = ()) -> Energy:
+        """Return the typical year of all sites of the source, or of these, in this order.
 
+        Only the files of the sites that are asked for need be there.
         Raises UserError for what is not known and for files that are not as they should be.
         """
         if self.alignment not in ALIGNMENTS:
@@ -134,15 +140,18 @@ class Source:
         kind, _, rest = self.text.partition(":")
         if kind in ("csv", "parquet") and rest:
             energy = self._own(kind, rest)
-            if stations is not None:
-                energy = energy.select([place.name for place in stations])
+            energy = energy.select(sites) if sites else energy
         else:
-            energy = self._generated(generate, stations)
+            energy = self._generated(generate, sites)
         return energy if self.columns is None else self._joined(energy)
 
-    def _generated(self, generate: Model, stations: Sequence[Station] | None) -> Energy:
+    def _generated(self, generate: Model, sites: Sequence[str]) -> Energy:
         """Green energy from weather, by a generation model."""
-        weathers = _weathers(self, stations)
+        weathers = _weathers(self)
+        if sites:
+            there = {place.name: place for place in weathers.places}
+            check_sites(sites, tuple(there), self.text)
+            weathers = replace(weathers, places=[there[site] for site in sites])
         if self.alignment == "published" and not (weathers.study and _all_published(weathers.places)):
             raise UserError(
                 "alignment 'published' is about the study's nine stations, from TMY3 files or synthetic; "
@@ -225,10 +234,10 @@ def parse_energy(
     alignment: str = "utc",
     seed: int = 0,
     fill: str = "none",
-    stations: Sequence[Station] | None = None,
+    stations: Sequence[Station] = (),
 ) -> Energy:
-    """Return `Source(...).load(stations)`; kept short for the many who need no more."""
-    return Source(text, model_name, alignment, seed, fill).load(stations)
+    """Return a source's year for all its sites, or for these stations: `Source.load` in one call."""
+    return Source(text, model_name, alignment, seed, fill).load([place.name for place in stations])
 
 
 def typical_row(epoch: int) -> int:
@@ -248,18 +257,17 @@ class _Weathers:
     study: bool = False
 
 
-def _weathers(source: Source, stations: Sequence[Station] | None) -> _Weathers:
+def _weathers(source: Source) -> _Weathers:
     kind, _, rest = source.text.partition(":")
     folder = Path(rest).expanduser()
-    nine = STATIONS if stations is None else stations
     if source.text == "synthetic":
         if source.seed < 0:
             raise UserError(f"seed {source.seed}: must be 0 or more")
         origin = f"synthetic year, seed {source.seed}"
-        return _Weathers(nine, lambda place: synthetic.synthesize(place, source.seed), origin, study=True)
+        return _Weathers(STATIONS, lambda place: synthetic.synthesize(place, source.seed), origin, study=True)
     if kind == "tmy3" and rest:
         return _Weathers(
-            nine,
+            STATIONS,
             lambda place: tmy3.read(tmy3.find(folder, place), place, source.fill),
             "NSRDB TMY3 typical year",
             study=True,
@@ -267,17 +275,15 @@ def _weathers(source: Source, stations: Sequence[Station] | None) -> _Weathers:
     if kind == "pvgis":
         kept = folder if rest else pvgis.cache()
         return _Weathers(
-            nine, lambda place: pvgis.read(pvgis.find(kept, place), place, source.fill), "PVGIS typical year"
+            STATIONS,
+            lambda place: pvgis.read(pvgis.find(kept, place), place, source.fill),
+            "PVGIS typical year",
         )
     if kind in ("epw", "psm") and rest:
         reader = epw if kind == "epw" else psm
         found = discover(folder, ".epw" if kind == "epw" else ".csv", reader.place)
-        names = list(found) if stations is None else [place.name for place in stations]
-        for name in names:
-            if name not in found:
-                raise UserError(f"{folder}: no file of site {name}; there are {', '.join(found)}")
         return _Weathers(
-            [found[name][0] for name in names],
+            [place for place, _ in found.values()],
             lambda place: reader.read(found[place.name][1], place, source.fill),
             "EPW weather" if kind == "epw" else "NSRDB PSM weather",
         )

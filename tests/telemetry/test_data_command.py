@@ -71,11 +71,21 @@ def test_mistakes_are_named(words: tuple[str, ...], message: str) -> None:
 def test_fetch_names_each_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def fetch(place: Station, folder: Path) -> Path:
-        return folder / f"{place.name}.json"
+    fetched = []
 
+    def fetch(place: Station, folder: Path) -> Path:
+        fetched.append(place.name)
+        return pvgis.file(folder, place)
+
+    (tmp_path / "march.json").touch()
     monkeypatch.setattr(pvgis, "fetch", fetch)
-    assert call("fetch", "--stations", "march,travis", "--out", str(tmp_path)) == 0
+    words = ("fetch", "--stations", "march,travis", "--out", str(tmp_path))
+    assert call(*words, "--again") == 0
+    assert fetched == ["march", "travis"]
+    capsys.readouterr()
+    fetched.clear()
+    assert call(*words) == 0
+    assert fetched == ["travis"]  # what is there is kept
     assert capsys.readouterr().out.splitlines() == [
         f"march: {tmp_path}/march.json",
         f"travis: {tmp_path}/travis.json",

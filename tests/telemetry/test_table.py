@@ -254,12 +254,10 @@ def test_own_energy_and_added_columns(tmp_path: Path) -> None:
     prices.write_text("\n".join(["hour_start,site,price_usd_per_mwh", *(f"{r},7" for r in rows)]))
     with pytest.raises(UserError, match=r"prices\.csv: has no column green_energy_wh"):
         parse_energy(f"csv:{prices}")
-    from grasp.telemetry.energy.stations import station
-
-    joined = Source(columns=str(prices)).load([station("march")])
+    joined = Source(columns=str(prices)).load(["march"])
     assert joined.others["price"].tolist() == [[7.0]] * 8760
     assert "prices.csv" in joined.description
     with pytest.raises(UserError, match=r"prices\.csv: has no rows of site elmira"):
         Source(columns=str(prices)).load()
     with pytest.raises(UserError, match="which synthetic gives already"):
-        Source(columns=str(own)).load([station("march")])
+        Source(columns=str(own)).load(["march"])

@@ -152,7 +152,7 @@ def test_folders_are_named(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"no file that ends in \.csv"):
         parse_energy(f"psm:{tmp_path}")
     weather_files.write(tmp_path / "march.csv", weather_files.psm(MARCH))
-    with pytest.raises(UserError, match="no file of site elmira; there are march"):
+    with pytest.raises(UserError, match=r"site 'elmira' is not in psm:.*; it has march"):
         parse_energy(f"psm:{tmp_path}", stations=[ELMIRA])
     with pytest.raises(UserError, match=r"march\.json: not there; `grasp data fetch`"):
         parse_energy(f"pvgis:{tmp_path}", stations=[MARCH])

@@ -174,7 +174,8 @@ def _follow(args: argparse.Namespace, work: "list[Task]") -> "Iterator[list[Row]
     else:
         results = here(work)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         cases = progress.add_task("cases", total=sum(len(task.jobs) for task in work))
         for rows in results:
             progress.advance(cases, len(rows))

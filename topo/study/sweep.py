@@ -103,8 +103,7 @@ class Task:
 def load(source: Source, sites: tuple[str, ...] = ()) -> Energy:
     """Return a year of energy; tasks of one source come one after another, so few are kept."""
     # Only files of one's own have stamps without a zone.
-    energy = source.load()
-    return energy.select(sites) if sites else energy
+    return source.load(sites)
 
 
 def cut(year: Energy, span: Span) -> Energy:
@@ -212,10 +211,12 @@ def on_cluster(work: list[Task], address: str) -> Iterator[list[Row]]:
     The workers need this package, and see the weather files at the same place. Raises UserError when Dask is
     not installed or nobody answers.
     """
-    client = _connect(address)
+    return _gather(_connect(address), work)
+
+
+def _gather(client: "Client", work: list[Task]) -> Iterator[list[Row]]:
     try:
-        futures = client.map(reckon, work, pure=False)
-        for future in futures:
+        for future in client.map(reckon, work, pure=False):
             yield future.result()
     finally:
         client.close()  # type: ignore[no-untyped-call]

@@ -136,6 +136,25 @@ def test_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert "synthetic" in text
 
 
+def test_several_years_and_a_file_of_ones_own(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Each source has its rows, and prices from a file reach the scheduler that weighs them."""
+    words = ("--sites", "march,elmira", "--date", "06-21", "--k", "30")
+    rows = result(capsys, *words, "--seed", "0:2")["rows"]
+    assert len({row["energy_source"] for row in rows}) == 3
+    alone = result(capsys, *words, "--seed", "1")["rows"]
+    assert [row for row in rows if "seed 1" in row["energy_source"]] == alone
+    assert call(capsys, *words, "--seed", "0:2").count("synthetic year, seed") > 3
+    prices = tmp_path / "prices.csv"
+    lines = [f"{hour}:00Z,march,1e5\n{hour}:00Z,elmira,0" for hour in parse_energy("synthetic").hours]
+    prices.write_text("\n".join(["hour_start,site,price_usd_per_mwh", *lines]))
+    weighing = (*words, "--columns", str(prices), "--schedulers", "weighted,green", "--weights")
+    ratio = {
+        row["scheduler"]: row["green_ratio"]
+        for row in result(capsys, *weighing, "green_energy=1,price=-1")["rows"]
+    }
+    assert ratio["weighted"] < ratio["green"]  # march, so dear, gets nothing
+
+
 def test_energy_moved_in_time(capsys: pytest.CaptureFixture[str]) -> None:
     names = "deferrable,deferrable-optimum,battery,battery-optimum,green"
     words = ("--date", "06-21", "--hours", "72", "--schedulers", names, "--k", "60")
