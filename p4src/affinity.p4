@@ -47,9 +47,12 @@ control LookUpConnection(in headers_t hdr, inout metadata_t meta) {
         bit<64> key_2;
         bit<64> state_1;
         bit<64> state_2;
-        // Two different polynomials: one alone would make both ways collide for the same keys.
-        hash(meta.connection.slot_1, HashAlgorithm.crc32, 32w0, {meta.connection.key}, AFFINITY_SLOTS);
-        hash(meta.connection.slot_2, HashAlgorithm.crc16, 32w0, {meta.connection.key}, AFFINITY_SLOTS);
+        // CRCs are linear: keys that follow a pattern, as neighbouring addresses and ports do, would collide in
+        // both ways at once. A multiplication breaks the pattern, and each way has a multiplier of its own.
+        bit<32> mixed;
+        hash(mixed, HashAlgorithm.crc32, 32w0, {meta.connection.key}, 64w0x100000000);
+        meta.connection.slot_1 = (mixed * 0x9e3779b1) >> 16;
+        meta.connection.slot_2 = (mixed * 0x85ebca6b) >> 16;
         affinity_key_1.read(key_1, meta.connection.slot_1);
         affinity_key_2.read(key_2, meta.connection.slot_2);
         affinity_state_1.read(state_1, meta.connection.slot_1);

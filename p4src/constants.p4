@@ -98,7 +98,7 @@ const time_t AGE_STEP = 1 << AGE_LOG2;
 const time_t AGE_LIMIT = 255 << AGE_LOG2;
 
 const bit<32> SITES = 256;
-const bit<32> AFFINITY_SLOTS = 65536;  // in each of the two ways
+const bit<32> AFFINITY_SLOTS = 65536;  // in each of the two ways; affinity.p4 makes 16-bit slots
 const bit<32> FLOWLETS = 65536;
 const bit<32> PORTS = 512;
 

@@ -20,7 +20,7 @@ control Flowlet(in headers_t hdr, inout metadata_t meta) {
         time_t last;
         time_t heard;
         bit<24> hop;
-        hash(slot, HashAlgorithm.crc16, 32w0,
+        hash(slot, HashAlgorithm.crc32, 32w0,
              {hdr.ipv4.source, hdr.ipv4.destination, hdr.ipv4.protocol, meta.source_port,
               meta.destination_port},
              FLOWLETS);

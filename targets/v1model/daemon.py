@@ -63,8 +63,9 @@ async def _serve(options: Options, engine: Engine) -> None:
         engine.load(await asyncio.to_thread(compile_json, initial))
     engine.start()
     await server.start()
-    host = options.grpc_address.rpartition(":")[0]
-    print(f"Server listening on {host}:{port} (P4Runtime, device {options.device_id})", flush=True)
+    host, _, wanted = options.grpc_address.rpartition(":")
+    place = f"{host}:{port}" if wanted.isdecimal() else options.grpc_address
+    print(f"Server listening on {place} (P4Runtime, device {options.device_id})", flush=True)
     await stop.wait()
     await server.stop()
 

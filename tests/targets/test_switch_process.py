@@ -74,6 +74,18 @@ def test_signal_ends_it_with_status_0(number):
     assert process.stdout.read() == ""
 
 
+def test_unix_socket(tmp_path):
+    address = f"unix:{tmp_path}/switch"
+    process = subprocess.Popen(
+        [*COMMAND, "--no-p4", "--grpc-server-addr", address], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout.readline().startswith(f"Server listening on {address} ")
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect(f"{tmp_path}/switch")
+    process.terminate()
+    assert process.wait(10) == 0
+
+
 def run(*words):
     return subprocess.run([*COMMAND, *words], capture_output=True, text=True, timeout=60)
 

@@ -58,12 +58,16 @@ class P4RuntimeServer:
         p4r_grpc.add_P4RuntimeServicer_to_server(self.service, self._server)
 
     def bind(self, address: str) -> int:
-        """Listen at host:port (port 0: any that is free); returns the port. Calls wait until `start`."""
-        _check_address(address)
+        """Listen at host:port (port 0: any that is free) or unix:path; returns the port, for a path 1.
+
+        Calls wait until `start`.
+        """
+        if not address.startswith("unix:"):
+            _check_address(address)
         try:
             return self._server.add_insecure_port(address)
         except RuntimeError:
-            raise UserError(f"cannot listen on {address}: the address was taken a moment ago") from None
+            raise UserError(f"cannot listen on {address}: it is in use, or cannot be made") from None
 
     async def start(self) -> None:
         """Begin to answer calls and to pass events on."""
@@ -111,7 +115,7 @@ def _check_address(address: str) -> None:
     """Say why an address cannot be listened on: gRPC does not tell."""
     host, _, port = address.rpartition(":")
     if not (host and port.isdecimal()):
-        raise UserError(f"the address '{address}' is not of the form HOST:PORT")
+        raise UserError(f"the address '{address}' is not of the form HOST:PORT or unix:PATH")
     try:
         family, kind, protocol, _, place = socket.getaddrinfo(
             host.strip("[]"), port, type=socket.SOCK_STREAM
