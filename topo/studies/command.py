@@ -9,9 +9,9 @@ import argparse
 from importlib import import_module
 from typing import cast
 
-HELP = "study replicas, consolidation: other published systems, in simulation"
+HELP = "study prices, consolidation, replicas: other published systems, in simulation"
 
-STUDIES = ("consolidation", "replicas")
+STUDIES = ("price", "consolidation", "replicas")
 """Sub-packages whose module `command` is one as `grasp.control.cli.Command` says."""
 
 
