@@ -50,9 +50,13 @@ class EngineSwitch(Switch):
         cells = self.program.read_counters(names("counters")[counter])
         return {index: cell.packets for index, cell in enumerate(cells) if cell.packets}
 
+    def register(self, name: str) -> list[int]:
+        """The cells of a register."""
+        return self.program.read_registers(name)
+
     def registers(self) -> dict[str, list[int]]:
         """Every register of the program, by name."""
-        return {name: self.program.read_registers(name) for name in self.program.registers}
+        return {name: self.register(name) for name in self.program.registers}
 
     def advance(self, microseconds: int) -> None:
         self.now += microseconds

@@ -271,6 +271,15 @@ def site_of(frame: bytes) -> int:
     return next(site for site, host in SITES.items() if host.address == address)
 
 
+def with_header_checksum(frame: bytes) -> bytes:
+    """The frame with the checksum that its IPv4 header of 20 bytes needs."""
+    words = [int.from_bytes(frame[at : at + 2], "big") for at in range(14, 34, 2) if at != 24]
+    total = sum(words)
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return frame[:24] + (total ^ 0xFFFF).to_bytes(2, "big") + frame[26:]
+
+
 # ---- what came out
 
 

@@ -180,12 +180,12 @@ class World:
 
 def check_bracket(switch: EngineSwitch) -> None:
     """Every cell is the better of the two below it, and every leaf says what its site's registers say."""
-    registers = {name.split(".")[-1]: cells for name, cells in switch.registers().items()}
-    levels = [registers[f"bracket_{level}"] for level in range(9)]
+    levels = [switch.register(f"bracket_{level}") for level in range(9)]
     for below, above in pairwise(levels):
         assert above == [max(below[2 * n], below[2 * n + 1]) for n in range(len(above))]
+    headrooms = switch.register("site_headroom")
     for n, cell in enumerate(levels[0]):
-        score = registers["site_headroom"][n] ^ (1 << 47)
+        score = headrooms[n] ^ (1 << 47)
         assert cell in (0, 1 << 56 | score << 8 | 255 - n)
 
 

@@ -26,6 +26,7 @@ from tests.p4src.site_switch import (
     ipv4,
     probe,
     to_service,
+    with_header_checksum,
 )
 from tests.p4src.switch import Switch
 from tests.p4src.test_bracket import check_bracket
@@ -91,11 +92,7 @@ def _ipv4(chance: Random, header: bytes, source: bytes, destination: bytes) -> b
     payload = chance.randbytes(chance.randint(20, 80))
     fields = bytearray(b"\x45\0" + (20 + len(payload)).to_bytes(2, "big") + header[:4])
     fields += bytes([64, chance.choice([1, 6, 17, 47])]) + b"\0\0" + source + destination
-    total = sum(int.from_bytes(fields[n : n + 2], "big") for n in range(0, 20, 2))
-    while total >> 16:
-        total = (total & 0xFFFF) + (total >> 16)
-    fields[10:12] = (total ^ 0xFFFF).to_bytes(2, "big")
-    return chance.randbytes(12) + b"\x08\0" + bytes(fields) + payload
+    return with_header_checksum(chance.randbytes(12) + b"\x08\0" + bytes(fields) + payload)
 
 
 def noisy_packet_out(chance: Random) -> bytes:
