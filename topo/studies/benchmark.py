@@ -19,7 +19,7 @@ from grasp import UserError
 
 HELP = "time the simulators of the studies"
 
-MEASURED = ("consolidation", "replicas")
+MEASURED = ("price", "consolidation", "replicas")
 """Studies whose module `benchmark` has ``cases(size) -> Iterable[Case]``."""
 
 LEAST, MOST = 1000, 10_000_000

@@ -12,7 +12,7 @@ import pytest
 
 from grasp import UserError
 from grasp.telemetry.prices.hubs import HUBS
-from grasp.topo.studies.price import command, plots
+from grasp.topo.studies.price import benchmark, command, plots
 from grasp.topo.studies.price.clients import MEAN_RATE, requests
 from grasp.topo.studies.price.states import STATES
 
@@ -129,8 +129,9 @@ def test_requests_follow_population_and_clock() -> None:
 
 
 def test_the_same_words_give_the_same_numbers(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    first = json.loads(call(capsys, *SHORT, "--seed", "2", "--json", "--out", str(tmp_path / "a" / "b")))
-    again = json.loads(call(capsys, *SHORT, "--seed", "2", "--json"))
+    words = (*SHORT, "--days", "2", "--json")
+    first = json.loads(call(capsys, *words, "--seed", "2", "--out", str(tmp_path / "a" / "b")))
+    again = json.loads(call(capsys, *words, "--seed", "2"))
     del first["wall_s"], again["wall_s"]
     assert first == again
     folder = tmp_path / "a" / "b"
@@ -139,7 +140,7 @@ def test_the_same_words_give_the_same_numbers(capsys: pytest.CaptureFixture[str]
     for plot in plots.PLOTS:
         assert (folder / f"{plot.name}.png").stat().st_size > 1000
         assert f'id="{plot.name}"' in page
-    assert json.loads(call(capsys, *SHORT, "--seed", "3", "--json"))["ladder"] != first["ladder"]
+    assert json.loads(call(capsys, *words, "--seed", "3"))["ladder"] != first["ladder"]
 
 
 def test_table(capsys: pytest.CaptureFixture[str]) -> None:
@@ -211,3 +212,12 @@ def test_prices_from_files(capsys: pytest.CaptureFixture[str], tmp_path: Path) -
 def test_mistakes_are_named(capsys: pytest.CaptureFixture[str], words: tuple[str, ...], message: str) -> None:
     with pytest.raises(UserError, match=message):
         call(capsys, *SHORT, *words)
+
+
+def test_the_million_in_small() -> None:
+    cases = list(benchmark.cases(2 * 51 * 288))
+    assert [case.name for case in cases] == [
+        "by price, 2 days of 5 minutes",
+        "by price, with 95/5, 2 days of 5 minutes",
+    ]
+    assert [case.work() for case in cases] == [2 * 51 * 288] * 2
