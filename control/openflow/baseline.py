@@ -172,6 +172,10 @@ class Baseline:
         self._core.counters["packets_job"] += 1
         if connection is None:
             return self._drop(switch, Drop.NO_CONNECTION)
+        if packet.opens and packet.protocol == PROTOCOLS["tcp"]:
+            # Sent again while the first one waited here. That one has gone on, and if it was lost, the next
+            # finds the entries. This one, late, would open at the site what may be closed already.
+            return []
         # It overtook the entry that was made for it.
         for place, flow in flows(connection, self._gateway):
             if place == switch and _matches(flow.match, port, packet):

@@ -14,6 +14,7 @@ from typing import Any
 
 from grasp import UserError
 from grasp.control import admin, metrics
+from grasp.control.clock import now_us
 from grasp.control.config import Config
 from grasp.control.core import Core, Event
 from grasp.control.events import EventLog
@@ -21,8 +22,7 @@ from grasp.control.openflow import southbound
 from grasp.control.openflow.baseline import Baseline, Command
 from grasp.control.openflow.flows import Flow, Match
 from grasp.control.openflow.messages import to_message
-from grasp.control.p4runtime.switch import now_us
-from grasp.control.p4runtime.tasks import until_one_fails
+from grasp.control.tasks import until_one_fails
 from grasp.control.wire import Drop
 
 LOG = logging.getLogger(__name__)

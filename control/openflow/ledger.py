@@ -17,6 +17,9 @@ import numpy as np
 from grasp.control.wire import CPU_PORT, DRAINED, Operation, PacketIn, PacketOut, Reason, SiteFlag, Status
 from grasp.schedulers.base import Scheduler
 
+_ALL_SILENT = 10
+"""Expiries after which a site is dead even if nothing is heard of the others either."""
+
 
 class Place(NamedTuple):
     """Where a site is attached; `mac` as an integer."""
@@ -37,11 +40,16 @@ class _Site:
 
 
 class Ledger:
-    """The books of all sites, by id; a site that is silent for `expiry` microseconds gets no job."""
+    """The books of all sites, by id; a site that is silent for `expiry` microseconds gets no job.
+
+    That time is told by the heartbeats of the others: where all of them wait in line behind the first packets
+    of many jobs, no site is taken for dead.
+    """
 
     def __init__(self, sites: Iterable[int], expiry: int) -> None:
         self._sites = {site: _Site() for site in sorted(sites)}
         self._expiry = expiry
+        self._latest = 0  # when a site was heard of last
 
     def place(self, site: int) -> Place | None:
         """Return where a site is attached, if it is known."""
@@ -60,7 +68,7 @@ class Ledger:
         site = self._sites.get(number)
         if site is None or site.place != place:
             return False
-        site.heard = now
+        site.heard = self._latest = now
         return True
 
     def choose(self, rule: Scheduler, now: int) -> int | None:
@@ -122,7 +130,9 @@ class Ledger:
         return site.epoch is not None and not site.drained and self._is_alive(site, now)
 
     def _is_alive(self, site: _Site, now: int) -> bool:
-        return site.place is not None and site.heard is not None and now - site.heard <= self._expiry
+        if site.place is None or site.heard is None:
+            return False
+        return self._latest - site.heard <= self._expiry and now - site.heard <= _ALL_SILENT * self._expiry
 
 
 def _set_forecast(site: _Site, packet: PacketOut) -> Status:

@@ -6,12 +6,12 @@ import contextlib
 import signal
 from pathlib import Path
 
+from grasp.control.clock import now_us
 from grasp.control.config import Config
 from grasp.control.core import Core
 from grasp.control.events import EventLog
 from grasp.control.openflow.baseline import Baseline
 from grasp.control.openflow.controller import Controller
-from grasp.control.p4runtime.switch import now_us
 from grasp.control.rules import rule_for_controller
 from grasp.control.store import Store
 from grasp.schedulers.green import Green

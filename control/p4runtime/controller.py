@@ -9,11 +9,12 @@ import finsy as fy
 
 from grasp import UserError
 from grasp.control import admin, metrics
+from grasp.control.clock import now_us
 from grasp.control.config import Config
 from grasp.control.core import Action, Core, Event
 from grasp.control.events import EventLog
-from grasp.control.p4runtime.switch import SwitchDriver, now_us
-from grasp.control.p4runtime.tasks import until_one_fails
+from grasp.control.p4runtime.switch import SwitchDriver
+from grasp.control.tasks import until_one_fails
 
 
 class Controller:

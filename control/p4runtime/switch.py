@@ -3,19 +3,19 @@
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable, Iterable
 
 import finsy as fy
 from finsy import p4entity
 from finsy.proto import p4r
 
+from grasp.control.clock import now_us
 from grasp.control.config import Switch
 from grasp.control.core import Action, Core, Install, Reconcile, Remove, Send
 from grasp.control.p4runtime.entries import table_key, to_state, to_table_entry, to_updates, wildcards
 from grasp.control.p4runtime.session import DemotedError, LostError, Session, connect, reason
-from grasp.control.p4runtime.tasks import until_one_fails
 from grasp.control.state import PINNED, Entry, SwitchState, apply, diff
+from grasp.control.tasks import until_one_fails
 from grasp.control.wire import PacketIn, WireError
 
 LOG = logging.getLogger(__name__)
@@ -27,11 +27,6 @@ WATCH_SECONDS = 5.0
 """How often a switch is asked whether it is still there and runs the program."""
 
 SwitchAction = Send | Reconcile | Install | Remove
-
-
-def now_us() -> int:
-    """Return the time of day in microseconds since 1970."""
-    return time.time_ns() // 1000
 
 
 class SwitchDriver:
