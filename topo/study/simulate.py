@@ -49,7 +49,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default="integer",
         help="whole jobs (default), or divisible ones as in the paper's arithmetic",
     )
-    what.add_argument("--weights", metavar="LIST", help="of the scheduler weighted: green_energy=1,price=-20")
+    weigh = what.add_mutually_exclusive_group()
+    weigh.add_argument(
+        "--weights", metavar="LIST", help="of the scheduler weighted: green_energy=1,price=-20"
+    )
+    weigh.add_argument(
+        "--config", type=Path, metavar="FILE", help="take the weights of a controller's configuration"
+    )
     what.add_argument(
         "--clients",
         default=options.CLIENTS,
@@ -142,7 +148,7 @@ def _sweep(args: argparse.Namespace) -> "Sweep":
             span=options.span(args),
             sites=arguments.sites(args),
             divisible=args.count == "real",
-            weights=options.weights(args.weights) if args.weights else (),
+            weights=_weights(args),
             clients=options.positions(args.clients),
             waiting=Waiting(args.share, args.wait),
             battery=Battery(args.battery_capacity, args.battery_power, args.battery_efficiency),
@@ -158,6 +164,15 @@ def _sweep(args: argparse.Namespace) -> "Sweep":
         if name != LIMIT and not is_policy(name):
             scheduler(name, setting(sweep.study, year)).forecast(year.reports)
     return sweep
+
+
+def _weights(args: argparse.Namespace) -> tuple[tuple[str, float], ...]:
+    """Return the weights that were asked for; none stands for green energy alone."""
+    if args.config is not None:
+        from grasp.control.config import load
+
+        return tuple((each.name, each.weight) for each in load(args.config).parameters if each.weight)
+    return options.weights(args.weights) if args.weights else ()
 
 
 def _follow(args: argparse.Namespace, work: "list[Task]") -> "Iterator[list[Row]]":

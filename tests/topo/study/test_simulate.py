@@ -155,6 +155,18 @@ def test_several_years_and_a_file_of_ones_own(capsys: pytest.CaptureFixture[str]
     assert ratio["weighted"] < ratio["green"]  # march, so dear, gets nothing
 
 
+def test_weights_of_a_configuration(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    example = (Path(__file__).parents[3] / "docs" / "controller.toml").read_text()
+    weighing = tmp_path / "controller.toml"
+    weighing.write_text(example.replace("load = 0.0", "load = 3.0"))
+    with pytest.raises(UserError, match="'weighted' needs the parameter 'load'"):
+        call(capsys, "--schedulers", "weighted", "--config", str(weighing))
+    weighing.write_text(example)
+    words = ("--schedulers", "weighted,green", "--date", "06-21", "--config", str(weighing))
+    weighted, green = result(capsys, *words)["rows"]
+    assert weighted["green_ratio"] == green["green_ratio"]
+
+
 def test_energy_moved_in_time(capsys: pytest.CaptureFixture[str]) -> None:
     names = "deferrable,deferrable-optimum,battery,battery-optimum,green"
     words = ("--date", "06-21", "--hours", "72", "--schedulers", names, "--k", "60")
