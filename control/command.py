@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run the P4Runtime controller, or ask a running one.
+"""Run the controller, or ask a running one.
 
 grasp controller --config FILE                 run until interrupted or terminated
 grasp controller --config FILE status          what it knows: switches, sites, links
 grasp controller --config FILE drain SITE      no new jobs to a site; its connections stay
 grasp controller --config FILE undrain SITE    new jobs again
 
-A running controller is asked through the socket that `admin` in the configuration names.
+It drives P4Runtime switches; with `openflow` in the configuration it takes OpenFlow switches there instead, and
+decides itself about the first packet of every job. A running controller is asked through the socket that `admin` in the configuration names.
 """
 
 import argparse
@@ -20,7 +21,7 @@ from grasp import UserError
 if TYPE_CHECKING:
     from grasp.control.config import Config
 
-HELP = "run the P4Runtime controller, or ask a running one"
+HELP = "run the controller of P4Runtime or OpenFlow switches, or ask a running one"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -46,6 +46,9 @@ class OpenFlowEmulation(Emulation):
         ports = {port: switch.interface(port) for port in self.topology.ports(switch)}
         await self._complete(self._ovs.bridge(switch.node, switch.number, ports))
 
+    def _announce(self) -> None:
+        """Say nothing: there is no P4Runtime to join."""
+
     def switch_programs(self) -> list[str]:
         """Names of the programs that forward packets."""
         return ["ovs-vswitchd"]
