@@ -6,8 +6,10 @@ grasp controller --config FILE status          what it knows: switches, sites, l
 grasp controller --config FILE drain SITE      no new jobs to a site; its connections stay
 grasp controller --config FILE undrain SITE    new jobs again
 
-It drives P4Runtime switches; with `openflow` in the configuration it takes OpenFlow switches there instead, and
-decides itself about the first packet of every job. A running controller is asked through the socket that `admin` in the configuration names.
+It drives P4Runtime switches. With `openflow` in the configuration it takes OpenFlow switches there instead,
+and decides itself about the first packet of every job.
+
+A running controller is asked through the socket that `admin` in the configuration names.
 """
 
 import argparse
