@@ -91,7 +91,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Row:
-    """A task and what it led to: shares saved of cost and carbon for each model of the ladder.
+    """A task and what it led to: shares saved of cost, carbon and energy for each model of the ladder.
 
     `fullest` is the highest utilisation of any cluster and step, `percentile` the highest ratio of a 95th
     percentile to what it was before.
@@ -100,6 +100,7 @@ class Row:
     task: Task
     cost_saved: tuple[float, ...]
     carbon_saved: tuple[float, ...]
+    energy_saved: tuple[float, ...]
     mean_km: float
     p99_km: float
     moves: float
@@ -173,6 +174,7 @@ def measure(data: Data, settings: Settings, task: Task) -> Row:
         task,
         _saved(system, outcome, data.true_price),
         _saved(system, outcome, data.true_carbon),
+        _saved(system, outcome, np.ones_like(data.true_price)),
         *distances(outcome, system.distance_km),
         outcome.placement.moves,
         float((load / system.capacity).max()),
