@@ -16,7 +16,7 @@ from grasp.schedulers.consolidation.nodes import Node
 from grasp.schedulers.consolidation.policy import Policy, State
 
 CAUSES = ("failure", "waking", "all on", "packed")
-"""Why a request was late or lost: its server failed; one was waking; none was left to wake; some slept."""
+"""Why a request was late or lost: its server failed; one was waking; all were in use; some were not."""
 
 STATES = tuple(State)
 
@@ -189,8 +189,9 @@ def _affairs(run: _Run) -> int:
     states = [node.state for node in run.nodes]
     if State.WAKING in states:
         return CAUSES.index("waking")
-    working = all(state in (State.ON, State.FAILED) for state in states)
-    return CAUSES.index("all on" if working else "packed")
+    used = (state is State.ON and not run.dispatcher.unused(server) for server, state in enumerate(states))
+    spare = [state for state, is_used in zip(states, used, strict=True) if not is_used]
+    return CAUSES.index("all on" if all(state is State.FAILED for state in spare) else "packed")
 
 
 def _happen(run: _Run) -> None:

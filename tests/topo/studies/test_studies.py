@@ -107,6 +107,16 @@ def test_replicas_in_words(capsys: pytest.CaptureFixture[str]) -> None:
     assert "synthetic year, seed 0" in shown
 
 
+def test_replicas_when_nobody_waits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    loads = ("--loads", "0.001", "--delay-loads", "0.001", "--delays", "0")
+    options = (*REPLICAS, *loads, "--jobs", "5", "--replicas", "5", "--hour", "1", "--site-servers", "1")
+    assert study(*options, "--out", str(tmp_path), "--json") == 0
+    found = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    assert [cell["after_warmup"] for cell in found["gains"]] == [None]
+    assert study(*options) == 0
+    assert "none" in capsys.readouterr().out
+
+
 def test_consolidation_from_end_to_end(
     tmp_path: Path, trace: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -104,20 +104,19 @@ def _energy_table(rows: Sequence[Row]) -> Table:
 
 def _violations_table(rows: Sequence[Row]) -> Table:
     return Table(
-        "Late and lost requests by cause, for a thousand requests",
-        ("scenario, servers", *CAUSES, "99 %, s", "cut by stops", "by failures"),
+        "Late and lost requests by cause, of a thousand requests",
+        ("scenario, servers", *CAUSES, "99 %, s", "cut"),
         [
             (
                 f"{row['scenario']}, {row['policy']}",
-                *(f"{1000 * row['causes'][cause] / row['requests']:.2f}" for cause in CAUSES),
-                f"{row['p99_response_s']:.2f}",
-                str(row["sessions_cut_by_stops"]),
-                str(row["sessions_cut_by_failures"]),
+                *(f"{1000 * row['causes'][cause] / row['requests']:.1f}" for cause in CAUSES),
+                f"{row['p99_response_s']:.1f}",
+                f"{row['sessions_cut_by_stops']}, {row['sessions_cut_by_failures']}",
             )
             for row in _ordered(rows)
         ],
-        "failure: its server failed. waking: a server was on its way up. all on: none was left to wake. "
-        "packed: some slept. 99 %: of the responses came within. Cut: sessions that a stop or a failure "
+        "failure: its server failed. waking: a server was on its way up. all on: all were in use. "
+        "packed: some were not. 99 %: of the responses came within. cut: sessions that a stop, or a failure, "
         "ended. An attacker's own requests are not counted.",
     )
 

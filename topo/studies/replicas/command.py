@@ -53,7 +53,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     what.add_argument(
         "--delays",
-        default="0,0.01,0.02,0.05,0.1,0.2,0.5,1",
+        default="0,0.01,0.02,0.05,0.1,0.15,0.2,0.3,0.5,1",
         metavar="LIST",
         help="of the signal, in mean service times (default: %(default)s)",
     )

@@ -36,7 +36,7 @@ class Settings:
     seeds: int = 25
     loads: tuple[float, ...] = (0.5, 0.6, 0.7, 0.8, 0.9, 0.92, 0.94, 0.95, 0.96, 0.97)
     d: tuple[int, ...] = (2, 3, 5)
-    delays: tuple[float, ...] = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+    delays: tuple[float, ...] = (0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0)
     delay_loads: tuple[float, ...] = (0.5, 0.8, 0.9)
     service: str = "exponential"
 
@@ -161,7 +161,7 @@ def crossings(x: Sequence[float], y: Sequence[float], level: float) -> list[floa
     """Return where the line through the points meets the level, by linear interpolation."""
     found = []
     for (x0, y0), (x1, y1) in zip(zip(x, y, strict=True), zip(x[1:], y[1:], strict=True), strict=False):
-        if (y0 - level) * (y1 - level) < 0 or y1 == level:
+        if (y0 - level) * (y1 - level) < 0 or y1 == level != y0:
             found.append(x0 + (x1 - x0) * (level - y0) / (y1 - y0))
     return found
 

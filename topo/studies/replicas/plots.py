@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -192,7 +193,7 @@ def _line(
     colour, line, marker = look
     axes.errorbar(
         x,
-        [cell[key] for cell in cells],
+        np.array([cell[key] for cell in cells], dtype=np.float64),  # none becomes not a number
         yerr=_bars(cells, half) if half else None,
         color=colour,
         linestyle=line,

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+
 from grasp.schedulers.replicas.theory import wait_of_least_loaded, wait_of_many, wait_of_one
 from grasp.topo.studies.output import Document, Result, Table
 from grasp.topo.studies.replicas import plots
@@ -19,6 +21,8 @@ from grasp.topo.studies.replicas.measure import (
 )
 
 Cell = dict[str, Any]
+
+_LEAST_WAIT = 1e-9
 
 
 @dataclass(frozen=True)
@@ -44,9 +48,7 @@ def document(
         "simulated_jobs": sum(len(row.duplicates) for row in rows) * (settings.jobs + settings.warmup),
         "waits": [_waits(settings, row) for row in prompt],
         "gains": gains,
-        "published": [
-            _published(settings, gains, d, value) for d, value in PUBLISHED.items() if d in settings.d
-        ],
+        "published": [_published(gains, d, value) for d, value in PUBLISHED.items() if d in settings.d],
         "delays": [_late(row, _of(late, "random", 1, row.case.load)) for row in late if _is(row)],
         "break_even": _break_even(settings, late),
         "join": join,
@@ -89,8 +91,8 @@ def _window(window: Window) -> Cell:
 
 def _gain(row: Row, random: Row) -> Cell:
     """Gain of mean waits: each seed's ratio, since both policies met the same jobs."""
-    first, first_half = interval(random.first.mean / row.first.mean)
-    later, later_half = interval(random.later.mean / row.later.mean)
+    first, first_half = _ratio(random.first, row.first)
+    later, later_half = _ratio(random.later, row.later)
     return {
         "d": row.d,
         "load": row.case.load,
@@ -102,26 +104,25 @@ def _gain(row: Row, random: Row) -> Cell:
     }
 
 
-def _published(settings: Settings, gains: Sequence[Cell], d: int, value: float) -> Cell:
-    mine = [gain for gain in gains if gain["d"] == d]
-    loads = [gain["load"] for gain in mine]
-    return {
-        "d": d,
-        "published": value,
-        **{
-            name: {
-                "largest": max(gain[name] for gain in mine),
-                "met_at_loads": [
-                    round(load, 4) for load in crossings(loads, [gain[name] for gain in mine], value)
-                ],
-            }
-            for name in ("from_empty", "after_warmup", "many_servers")
-        },
-    }
+def _ratio(random: Window, mine: Window) -> tuple[float | None, float | None]:
+    """Return the gain and its confidence, or none where with some seed no job waited."""
+    return interval(random.mean / mine.mean) if mine.mean.all() else (None, None)
+
+
+def _published(gains: Sequence[Cell], d: int, value: float) -> Cell:
+    found: Cell = {"d": d, "published": value}
+    for name in ("from_empty", "after_warmup", "many_servers"):
+        points = [(gain["load"], gain[name]) for gain in gains if gain["d"] == d and gain[name] is not None]
+        met = crossings([load for load, _ in points], [gain for _, gain in points], value)
+        found[name] = {
+            "largest": max((gain for _, gain in points), default=None),
+            "met_at_loads": [round(load, 4) for load in met],
+        }
+    return found
 
 
 def _late(row: Row, random: Row) -> Cell:
-    gain, half = interval(random.later.mean / row.later.mean)
+    gain, half = _ratio(random.later, row.later)
     mean, mean_half = interval(row.later.mean)
     wasted = float(row.wasted.mean())
     return {
@@ -151,7 +152,9 @@ def _break_even(settings: Settings, rows: Sequence[Row]) -> list[Cell]:
             means = [float(row.later.mean.mean()) for row in mine]
             cell: Cell = {"d": d, "load": load}
             for name, level in others.items():
-                met = crossings(delays, means, level)
+                # On logarithms: beyond the break-even waits rise steeply.
+                logarithms = np.log(np.maximum([*means, level], _LEAST_WAIT)).tolist()
+                met = crossings(delays, logarithms[:-1], logarithms[-1])
                 cell[name] = round(met[0], 4) if met else None
                 cell[f"{name}_at_all"] = means[0] < level
             found.append(cell)
@@ -161,14 +164,13 @@ def _break_even(settings: Settings, rows: Sequence[Row]) -> list[Cell]:
 def result(found: Document) -> Result:
     """Return the study's result in all its forms."""
     settings = found["settings"]
-    largest = {row["d"]: row for row in found["published"]}
     facts = [
         (
-            f"{row['after_warmup']['largest']:.1f}",
-            f"largest gain, {d} replicas",
+            _tenths(row["after_warmup"]["largest"]),
+            f"largest gain, {row['d']} replicas",
             f"in mean wait over random assignment, after the warm-up; published: {row['published']:g}",
         )
-        for d, row in largest.items()
+        for row in found["published"]
     ]
     check = found["event_check"]
     facts.append(
@@ -202,7 +204,7 @@ def _gains_table(found: Document) -> Table:
         ):
             met = ", ".join(f"{load:.3f}" for load in row[key]["met_at_loads"]) or "none simulated"
             rows.append(
-                (f"{row['d']} replicas, {name}", f"{row['published']:g}", met, f"{row[key]['largest']:.1f}")
+                (f"{row['d']} replicas, {name}", f"{row['published']:g}", met, _tenths(row[key]["largest"]))
             )
     return Table(
         "Gain in mean wait over random assignment",
@@ -274,6 +276,10 @@ def _join_table(found: Document) -> Table:
         f"At most {join['green_ratio_limit']:.4f} is possible; {join['jobs_an_hour']} jobs of "
         f"{join['job_wh']:g} Wh an hour.",
     )
+
+
+def _tenths(value: float | None) -> str:
+    return "none" if value is None else f"{value:.1f}"
 
 
 def _with(mean: float, half: float | None) -> str:
