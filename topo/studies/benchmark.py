@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib import import_module
+from typing import Any
 
 from grasp import UserError
 
@@ -55,13 +56,12 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps(rows, indent=1))
         return 0
     for row in rows:
-        print(
-            "{study:14} {name:44} {jobs:>10,} in {seconds:7.2f} s: {jobs_per_s:>11,} a second".format(**row)
-        )
+        text = f"{row['study']:14} {row['name']:44} {row['jobs']:>10,} in {row['seconds']:7.2f} s"
+        print(f"{text}: {row['jobs_per_s']:>11,} a second")
     return 0
 
 
-def measure(cases: Iterable[Case], rounds: int) -> Iterable[dict[str, str | int | float]]:
+def measure(cases: Iterable[Case], rounds: int) -> Iterable[dict[str, Any]]:
     """Time each case so many times, in turns; yield a row for each."""
     ordered = list(cases)
     times: list[list[float]] = [[] for _ in ordered]

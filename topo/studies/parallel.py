@@ -2,13 +2,17 @@
 """A study's tasks, spread over processes, with a progress bar on standard error."""
 
 import os
-from collections.abc import Callable, Sequence
+import signal
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 from typing import TypeVar
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from grasp import UserError
 
 Task = TypeVar("Task")
 Answer = TypeVar("Answer")
@@ -33,10 +37,29 @@ def each(
                 answers[index] = work(task)
                 progress.advance(bar)
         else:
-            # Not forked: the progress bar has a thread.
-            with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-                running = {pool.submit(work, task): index for index, task in enumerate(tasks)}
-                for done in as_completed(running):
-                    answers[running[done]] = done.result()
-                    progress.update(bar, advance=1, description=name(tasks[running[done]]))
+            for index, answer in _elsewhere(work, tasks, workers):
+                answers[index] = answer
+                progress.update(bar, advance=1, description=name(tasks[index]))
     return [answers[index] for index in range(len(tasks))]
+
+
+def _elsewhere(
+    work: Callable[[Task], Answer], tasks: Sequence[Task], workers: int
+) -> Iterator[tuple[int, Answer]]:
+    """Yield the tasks' numbers and answers as they come from so many processes."""
+    pool = ProcessPoolExecutor(
+        workers,
+        mp_context=get_context("spawn"),  # not forked: the progress bar has a thread
+        initializer=signal.signal,
+        initargs=(signal.SIGINT, signal.SIG_DFL),  # Ctrl-C ends them at once and without a word
+    )
+    try:
+        running = {pool.submit(work, task): index for index, task in enumerate(tasks)}
+        for done in as_completed(running):
+            yield running[done], done.result()
+    except BrokenProcessPool:
+        raise UserError(
+            "a process of the study was killed, perhaps for want of memory: give fewer --workers"
+        ) from None
+    finally:
+        pool.shutdown(cancel_futures=True)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from grasp import UserError
+from grasp.telemetry.energy.weather import typical_hours
 from grasp.telemetry.prices.hubs import HUBS
 from grasp.topo.studies.price import benchmark, command, plots
 from grasp.topo.studies.price.clients import MEAN_RATE, requests
@@ -178,6 +179,34 @@ def test_prices_from_files(capsys: pytest.CaptureFixture[str], tmp_path: Path) -
         call(capsys, *words, "--days", "5")
     with pytest.raises(UserError, match="no prices of LZ_AEN, the location of TX1"):
         call(capsys, *words, "--hubs", "IL,TX1")
+
+
+def _own(path: Path, column: str, value: float) -> None:
+    """A year that is the same in every hour, of two hubs."""
+    rows = [f"{hour}:00Z,{hub},{value}" for hub in ("IL", "NY") for hour in typical_hours()]
+    path.write_text("\n".join([f"hour_start,site,{column}", *rows]))
+
+
+@pytest.mark.parametrize(
+    ("option", "column", "value", "message"),
+    [
+        ("--prices", "price_usd_per_mwh", 0, "own.csv: the closest clusters cost nothing"),
+        ("--prices", "price_usd_per_mwh", -3, "own.csv: the closest clusters cost nothing, or are paid for"),
+        ("--carbon", "carbon_average_g_per_kwh", 0, "own.csv: the closest clusters cost nothing"),
+        ("--green", "green_energy_wh", 1e9, "what the plants do not give costs nothing"),
+    ],
+)
+def test_nothing_to_save(
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    option: str,
+    column: str,
+    value: float,
+    message: str,
+) -> None:
+    _own(tmp_path / "own.csv", column, value)
+    with pytest.raises(UserError, match=message):
+        call(capsys, *SHORT, "--days", "1", "--hubs", "IL,NY", option, f"csv:{tmp_path / 'own.csv'}")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tasks in several processes: answers in order, mistakes, and processes that are killed."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from grasp import UserError
+from grasp.topo.studies.parallel import each
+
+# Processes import what they are to do, so it stands in a module of its own.
+WORK = """
+import os, signal, sys, time
+from pathlib import Path
+from grasp import UserError
+def square(number):
+    if number < 0:
+        raise UserError("no negative numbers")
+    return number * number
+def die(number):
+    os.kill(os.getpid(), signal.SIGKILL)
+def tarry(path):
+    Path(path).write_text("begun")
+    time.sleep(100)
+if __name__ == "__main__":
+    from grasp.topo.studies.parallel import each
+    from grasp.control.cli import main
+    try:
+        each(tarry, sys.argv[1:], 2)
+    except KeyboardInterrupt:
+        sys.exit(130)
+"""
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "study_work.py"
+    path.write_text(WORK)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    sys.modules.pop("study_work", None)
+    return path
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_answers_are_in_order_and_mistakes_arrive(module: Path, workers: int) -> None:
+    import study_work  # type: ignore[import-not-found]
+
+    assert each(study_work.square, [3, 1, 2], workers) == [9, 1, 4]
+    with pytest.raises(UserError, match="no negative numbers"):
+        each(study_work.square, [1, -1, 2], workers)
+
+
+def test_a_killed_process_is_told(module: Path) -> None:
+    import study_work
+
+    with pytest.raises(UserError, match="fewer --workers"):
+        each(study_work.die, [1], 2)
+
+
+def test_ctrl_c_ends_all_at_once(module: Path, tmp_path: Path) -> None:
+    flags = [tmp_path / "one", tmp_path / "two"]
+    for flag in flags:
+        os.mkfifo(flag)
+    with subprocess.Popen(
+        [sys.executable, str(module), *map(str, flags)], stderr=subprocess.PIPE, process_group=0
+    ) as program:
+        for flag in flags:
+            assert flag.read_text() == "begun"
+        os.killpg(program.pid, signal.SIGINT)
+        _, said = program.communicate(timeout=30)
+    assert program.returncode == 130
+    assert b"Traceback" not in said
