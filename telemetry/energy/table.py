@@ -129,13 +129,14 @@ def _parquet(path: Path) -> pd.DataFrame:
     except ImportError:
         raise UserError("parquet files need the package pyarrow: pip install 'grasp-p4[parquet]'") from None
     try:
-        return pd.read_parquet(io.BytesIO(grid.read_bytes(path)))
+        frame = pd.read_parquet(io.BytesIO(grid.read_bytes(path)))
     except (ValueError, OSError, pyarrow.ArrowException) as error:
         raise UserError(f"{path}: not a Parquet table ({str(error).splitlines()[0]})") from None
+    return frame.reset_index(drop=frame.index.names == [None])
 
 
 def _row(frame: pd.DataFrame, wrong: "pd.Series[bool]") -> str:
-    """Name the first row where something is wrong: its line, if the table is a CSV file's."""
+    """Name the first row where something is wrong, counted from 1."""
     return f"row {int(frame.index[np.asarray(wrong)][0]) + 1}"
 
 

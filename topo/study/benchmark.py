@@ -47,8 +47,7 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(f"--jobs {args.jobs}: must be from 1 to 1000000")
     if not 1 <= args.rounds <= 100:
         raise UserError(f"--rounds {args.rounds}: must be from 1 to 100")
-    (source,) = options.sources(args)[:1]
-    year = load(source, arguments.sites(args))
+    year = load(options.one_source(args), arguments.sites(args))
     result = {"energy_source": year.description, **measure(year.wh, k, args.jobs, args.rounds)}
     if args.json:
         print(json.dumps(result, indent=1))

@@ -43,10 +43,7 @@ def run(args: argparse.Namespace) -> int:
     (jobs, *more_jobs) = options.whole_numbers("--jobs", args.jobs, 1, 10**9)
     if more_energies or more_jobs:
         raise UserError("--k and --jobs: figure 4 takes one of each")
-    (source, *more_sources) = options.sources(args)
-    if more_sources:
-        raise UserError(f"--seed {args.seed}: figures are of one year")
-    year = load(source, arguments.sites(args))
+    year = load(options.one_source(args), arguments.sites(args))
     day = year.day(args.date)
     with matplotlib.rc_context(style.STYLE):
         findings = [

@@ -2,6 +2,7 @@
 """Options that the studies share, and lists and ranges as people write them."""
 
 import argparse
+import math
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING
 
@@ -39,7 +40,7 @@ def numbers(option: str, text: str) -> tuple[Decimal, ...]:
         if len(values) + (last - first) / step >= MOST_VALUES:
             raise UserError(f"{option} {text}: more than {MOST_VALUES} values")
         values += [first + step * index for index in range(int((last - first) / step) + 1)]
-    return tuple(values)
+    return tuple(dict.fromkeys(values))
 
 
 def _decimal(text: str) -> Decimal:
@@ -73,9 +74,12 @@ def weights(text: str) -> tuple[tuple[str, float], ...]:
     for part in text.split(","):
         parameter, _, value = part.partition("=")
         try:
-            pairs.append((parameter.strip(), float(value)))
+            weight = float(value)
         except ValueError:
-            raise UserError(f"--weights {text}: give weights such as green_energy=1,price=-20") from None
+            weight = math.nan
+        if not math.isfinite(weight):
+            raise UserError(f"--weights {text}: give weights such as green_energy=1,price=-20")
+        pairs.append((parameter.strip(), weight))
     return tuple(pairs)
 
 
@@ -98,8 +102,8 @@ def add_span(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("hours")
     group.add_argument("--year", action="store_true", help="the whole year (default)")
     group.add_argument("--date", metavar="MM-DD", help="from this date on instead, in UTC-5")
-    group.add_argument("--start-hour", type=int, default=0, metavar="H", help="of the date (default: 0)")
-    group.add_argument("--hours", type=int, default=24, metavar="N", help="from there on (default: 24)")
+    group.add_argument("--start-hour", type=int, metavar="H", help="of the date (default: 0)")
+    group.add_argument("--hours", type=int, metavar="N", help="from there on (default: 24)")
 
 
 def sources(args: argparse.Namespace) -> "tuple[Source, ...]":
@@ -114,7 +118,15 @@ def sources(args: argparse.Namespace) -> "tuple[Source, ...]":
             Source(text, args.model, args.alignment, seed, args.fill, args.columns, args.time_zone)
             for seed in differing
         ]
-    return tuple(found)
+    return tuple(dict.fromkeys(found))
+
+
+def one_source(args: argparse.Namespace) -> "Source":
+    """Return the energy source that was asked for, where there can be only one."""
+    source, *more = sources(args)
+    if more:
+        raise UserError(f"--seed {args.seed}: give one")
+    return source
 
 
 def span(args: argparse.Namespace) -> "Span":
@@ -123,4 +135,7 @@ def span(args: argparse.Namespace) -> "Span":
 
     if args.year and args.date:
         raise UserError("--year and --date exclude each other")
-    return Span(args.date, args.start_hour, args.hours)
+    if args.date is None and (args.start_hour is not None or args.hours is not None):
+        raise UserError("--start-hour and --hours need a --date")
+    start_hour, hours = args.start_hour, args.hours
+    return Span(args.date, 0 if start_hour is None else start_hour, 24 if hours is None else hours)

@@ -102,7 +102,6 @@ class Task:
 @lru_cache(maxsize=4)
 def load(source: Source, sites: tuple[str, ...] = ()) -> Energy:
     """Return a year of energy; tasks of one source come one after another, so few are kept."""
-    # Only files of one's own have stamps without a zone.
     return source.load(sites)
 
 
@@ -151,9 +150,12 @@ def reckon(task: Task) -> list[Row]:
         # The whole year is forecast, since the hour before the first of a span is not in the span.
         believed = cut(replace(year, wh=rule.forecast(year.reports)), task.study.span)
         ratios = green_ratios(rule, believed.wh, hours.wh, task.job_wh, task.jobs, task.study.divisible)
+    # The description of a synthetic year is all of it; of files, it does not say which.
+    text = task.source.text
+    origin = year.description if text == "synthetic" else f"{text}: {year.description}"
     rows = [
         Row(
-            energy_source=year.description,
+            energy_source=origin,
             scheduler=task.scheduler,
             k=k,
             jobs_per_hour=n,

@@ -22,6 +22,7 @@ from grasp.topo.study import options
         ("0.1:0.3:0.1", ["0.1", "0.2", "0.3"]),
         ("1:2,7", ["1", "2", "7"]),
         ("5:5", ["5"]),
+        ("2,1:3,2.0", ["2", "1", "3"]),
     ],
 )
 def test_lists_and_ranges(text: str, values: list[str]) -> None:
@@ -51,7 +52,7 @@ def test_job_energies_have_bounds(text: str) -> None:
 def test_weights_and_positions() -> None:
     assert options.weights("green_energy=1,price=-20.5") == (("green_energy", 1.0), ("price", -20.5))
     assert options.positions("40.7,-74;34,118.5") == ((40.7, -74.0), (34.0, 118.5))
-    for wrong in ("green_energy", "price=much", ""):
+    for wrong in ("green_energy", "price=much", "price=nan", ""):
         with pytest.raises(UserError, match="--weights"):
             options.weights(wrong)
     for wrong in ("40.7", "40.7,-74,3", "91,0", "0,181", "nan,0", "a,b"):

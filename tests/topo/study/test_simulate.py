@@ -200,6 +200,7 @@ def test_energy_moved_in_time(capsys: pytest.CaptureFixture[str]) -> None:
         (("--workers", "2", "--dask", "127.0.0.1:1"), "--workers and --dask"),
         (("--date", "02-30"), "date '02-30'"),
         (("--date", "06-21", "--year"), "--year and --date"),
+        (("--hours", "12"), "need a --date"),
         (("--date", "06-21", "--hours", "9000"), "hours 9000"),
         (("--sites", "atlantis"), "site 'atlantis' is not in synthetic.*elmira"),
         (("--sites", "march,march"), "march,march.*twice"),
