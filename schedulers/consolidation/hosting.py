@@ -90,7 +90,7 @@ class _Run:
 
 
 def host(site: Site, policy: Policy, demand: Demand, seed: int = 0, sample_s: float = 300.0) -> Hosted:
-    """Serve the demand, and return what happened.
+    """Serve the demand, and return what happened. At first all servers are on, each used as it is fast.
 
     Raises AssertionError if the dispatcher's probabilities ever cease to sum to 1.
     """
@@ -98,7 +98,7 @@ def host(site: Site, policy: Policy, demand: Demand, seed: int = 0, sample_s: fl
     run = _Run(
         site,
         [Node(machine, site.sleep, len(services)) for machine in site.machines],
-        Dispatcher(len(services), policy.shares([machine.speed for machine in site.machines])),
+        Dispatcher(len(services), [machine.speed for machine in site.machines]),
         policy,
         [],
         [0.0] * len(demand.times),

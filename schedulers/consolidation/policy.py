@@ -47,10 +47,6 @@ class Policy(ABC):
     """Decides at each round of reports."""
 
     @abstractmethod
-    def shares(self, speeds: Sequence[float]) -> Sequence[float]:
-        """Return how the probabilities start out."""
-
-    @abstractmethod
     def review(
         self, now: float, states: Sequence[State], reports: dict[int, Report], dispatcher: Dispatcher
     ) -> Orders:
@@ -62,10 +58,6 @@ class AllOn(Policy):
 
     def __init__(self, speeds: Sequence[float], services: int) -> None:
         self._speeds, self._services = speeds, services
-
-    def shares(self, speeds: Sequence[float]) -> Sequence[float]:
-        """Return the speeds."""
-        return speeds
 
     def review(
         self, now: float, states: Sequence[State], reports: dict[int, Report], dispatcher: Dispatcher
@@ -88,7 +80,7 @@ class AllOn(Policy):
 
 @dataclass(frozen=True)
 class Tuning:
-    """The dials of consolidation: `step` is dp in thousandths, `idle` that of a server that may take more.
+    """The dials: `step` is dp in thousandths, `idle` the idle share from which a server may take more.
 
     `late` is the share of late responses that a service-level agreement still allows; after a violation
     nothing is packed for `calm_s`; while one lasts, a further server is woken every `again_s`.
@@ -113,10 +105,6 @@ class Consolidation(Policy):
         self._tuning = tuning or Tuning()
         self._violated = self._woken = float("-inf")
         self._expected: set[int] = set()  # woken, and without probability so far
-
-    def shares(self, speeds: Sequence[float]) -> Sequence[float]:
-        """Return the speeds: the day begins with all on."""
-        return speeds
 
     def review(
         self, now: float, states: Sequence[State], reports: dict[int, Report], dispatcher: Dispatcher

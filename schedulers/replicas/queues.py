@@ -45,6 +45,9 @@ class Policy(ABC):
     choices = 1
     """How many randomly chosen servers it looks at."""
 
+    duplicates: IntArray
+    wasted: FloatArray
+
     @abstractmethod
     def begin(self, servers: int, delay: FloatArray) -> None:
         """Empty all queues; `delay` has shape (columns,)."""
@@ -56,9 +59,6 @@ class Policy(ABC):
         `now` and `length` have shape (columns,), `choices` has shape (choices, columns) and numbers the
         servers of all columns through: column * servers + server.
         """
-
-    duplicates: IntArray
-    wasted: FloatArray
 
 
 def simulate(
