@@ -84,13 +84,9 @@ def _check_reference(program: Program, value: object) -> None:
             if stack not in program.stacks or program.stacks[stack].type.field(field) is None:
                 raise _fail(f"there is no header stack '{stack}' with a field '{field}'")
         case UnionStackField(stack, member, field):
-            unions = (
-                [program.unions[name] for name in program.union_stacks[stack].unions]
-                if stack in (program.union_stacks)
-                else []
-            )
-            header = unions[0].header(member) if unions else None
-            if header is None or (field and program.headers[header].type.field(field) is None):
+            names = program.union_stacks[stack].unions if stack in program.union_stacks else ()
+            holder = program.unions[names[0]].header(member) if names else None
+            if holder is None or (field and program.headers[holder].type.field(field) is None):
                 raise _fail(f"there is no stack '{stack}' of header unions with '{member}.{field}'")
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from grasp.targets.v1model.p4values import Const, FieldRef, Ref, UnionStackField, Value
+from grasp.targets.v1model.p4values import VALID, Const, FieldRef, Ref, UnionStackField, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -394,7 +394,7 @@ class Program:
     def field(self, ref: FieldRef) -> Field:
         """The declaration of a field that p4load.py has checked."""
         header = self.headers[ref.header]
-        if ref.field == "$valid$":
+        if ref.field == VALID:
             return Field(ref.field, 1)
         field = header.type.field(ref.field)
         assert field is not None
