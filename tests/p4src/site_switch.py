@@ -90,8 +90,10 @@ def number(address: str) -> int:
     return int(address.replace(":", ""), 16) if ":" in address else int(IPv4Address(address))
 
 
-def set_parameters(switch: Switch, expiry: int = EXPIRY, flowlet_gap: int = FLOWLET_GAP) -> None:
-    times = [time * switch.pace for time in (expiry, LINGER, flowlet_gap)]
+def set_parameters(
+    switch: Switch, expiry: int = EXPIRY, linger: int = LINGER, flowlet_gap: int = FLOWLET_GAP
+) -> None:
+    times = [time * switch.pace for time in (expiry, linger, flowlet_gap)]
     switch.set_default("parameters", "set_parameters", *times, number(GATEWAY))
 
 
@@ -120,8 +122,8 @@ def add_service(switch: Switch, service: Service) -> None:
     )  # fmt: skip
 
 
-def configure(switch: Switch, expiry: int = EXPIRY, timeout: int = TIMEOUT) -> None:
-    set_parameters(switch, expiry)
+def configure(switch: Switch, timeout: int = TIMEOUT) -> None:
+    set_parameters(switch)
     for port in TRUNKS:
         switch.insert("ports", (port,), "set_role", Role.TRUNK)
     switch.set_multicast_group(1, TRUNKS)
