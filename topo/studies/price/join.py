@@ -5,13 +5,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from grasp import UserError
 from grasp.schedulers.base import FloatArray
 from grasp.schedulers.price import ranking
 from grasp.schedulers.price.green import Plants
 from grasp.schedulers.price.placement import Placement
 from grasp.topo.studies.price.measure import ELASTIC, Data, Settings, Task, order
 
-RULES = ("closest", "price", "green, then closest", "green, then price", "green, then carbon")
+CLOSEST = "closest"
+RULES = (CLOSEST, "price", "green, then closest", "green, then price", "green, then carbon")
 """By distance; by price, blind to the plants; to green energy first, and else by distance, by price, or by
 carbon intensity."""
 
@@ -35,7 +37,8 @@ class Joined:
 
 
 def measure(data: Data, settings: Settings, green_mw: FloatArray, rule: str, constrained: bool) -> Joined:
-    """Route by a rule; `green_mw` has shape (hours, hubs). Raises ConservationError as every routing does.
+    """Route by a rule; `green_mw` has shape (hours, hubs). Raises ConservationError as every routing does,
+    and UserError where the plants leave nothing to save.
 
     Prices and carbon intensities are known as late as the settings say, green energy for the hour.
     """
@@ -43,7 +46,7 @@ def measure(data: Data, settings: Settings, green_mw: FloatArray, rule: str, con
     found = _route(data, settings, plants, rule, constrained)
     brown = plants.brown_mwh(found.load)
     served, km = found.served, data.system.distance_km
-    return Joined(
+    row = Joined(
         rule,
         constrained,
         float((brown * data.true_price).sum()),
@@ -52,11 +55,16 @@ def measure(data: Data, settings: Settings, green_mw: FloatArray, rule: str, con
         plants.energy_mwh(found.load),
         float((served * km).sum() / served.sum()),
     )
+    if rule == CLOSEST and min(row.cost, row.carbon) <= 0:
+        raise UserError(
+            "what the plants do not give costs nothing; there is nothing to save (--green, --plant)"
+        )
+    return row
 
 
 def _route(data: Data, settings: Settings, plants: Plants, rule: str, constrained: bool) -> Placement:
     system, reach = data.system, settings.distance
-    if rule == "closest":
+    if rule == CLOSEST:
         return system.run(ranking.by_distance(system.distance_km), constrained).placement
     if rule == "price":
         task = Task("price", reach, constrained, settings.delay)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from grasp import UserError
 from grasp.schedulers.base import FloatArray
 from grasp.schedulers.price import optimum, placement, ranking
 from grasp.schedulers.price.power import LADDER, PowerModel
@@ -124,11 +125,21 @@ def gather(
     utilization: float,
     seed: int,
 ) -> Data:
-    """Make the system of `days` days from `start` on; `utilization` as `System` has it."""
+    """Make the system of `days` days from `start` on; `utilization` as `System` has it.
+
+    Raises UserError where the series do not hold these days, or leave nothing to save.
+    """
     hours = prices.span(start, days * 24, before)
     demand = requests(hours[before:], STATES, seed)
     clients = [(state.latitude, state.longitude) for state in STATES]
     system = System(demand, distances_km(clients, positions(hubs)), utilization, SERVERS, PEAK_W)
+    for series in (prices, carbon):
+        values = series.at(hours[before:])
+        if any(system.cost(system.baseline, model, values) <= 0 for model in LADDER):
+            raise UserError(
+                f"{series.description}: the closest clusters cost nothing, or are paid for, in these "
+                f"{days} days; there is nothing to save"
+            )
     return Data(hubs, prices, hours[before:], before, prices.at(hours), carbon.at(hours), system)
 
 
