@@ -37,10 +37,10 @@ class Joined:
 
 
 def measure(data: Data, settings: Settings, green_mw: FloatArray, rule: str, constrained: bool) -> Joined:
-    """Route by a rule; `green_mw` has shape (hours, hubs). Raises ConservationError as every routing does,
-    and UserError where the plants leave nothing to save.
+    """Route by a rule; `green_mw` has shape (hours, hubs).
 
-    Prices and carbon intensities are known as late as the settings say, green energy for the hour.
+    Prices and carbon intensities are known as late as the settings say, green energy for the hour. Raises
+    ConservationError as every routing does, and UserError where the plants leave nothing to save.
     """
     plants = Plants(data.system, ELASTIC, green_mw)
     found = _route(data, settings, plants, rule, constrained)
