@@ -42,7 +42,10 @@ def test_both_sides_are_measured_and_shown(tmp_path: Path) -> None:
     assert median("completed") == (100, 100)
     assert median("job_packets")[0] == 0
     assert median("job_packets")[1] >= 1000
-    assert median("orphans_connected") == (100, 0)
+    p4, openflow = median("orphans_connected")
+    assert p4 == 100
+    assert openflow < 10  # a port that was used shortly before still has its entries
+    assert median("moved") == (0, 0)
     p4, openflow = median("green_ratio")
     assert p4 == pytest.approx(openflow, abs=0.01)
     p4, openflow = median("added_p50_us")

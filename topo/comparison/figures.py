@@ -248,11 +248,20 @@ FIGURES = (
         1,
     ),
     Figure(
-        "violations",
+        "moved",
         "Jobs",
         "affinity violations",
         "",
-        "jobs that two sites answered, and resets that sites sent to segments of no connection of theirs",
-        lambda trial: trial.report["affinity_violations"],
+        "of the hours' jobs, those that two sites answered",
+        lambda trial: trial.moved,
+    ),
+    Figure(
+        "resets",
+        "Jobs",
+        "resets by sites",
+        "",
+        "in the hours, to segments of no connection of theirs: of a job that was moved, or late ones of a job "
+        "that is over",
+        lambda trial: trial.report["affinity_violations"] - trial.moved,
     ),
 )

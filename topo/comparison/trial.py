@@ -77,6 +77,7 @@ class Trial:
     traffic: Traffic
     controller_cpu_s: float
     switches_cpu_s: float
+    moved: int = 0  # of the hours' jobs, those that two sites answered
     first_us: list[float] = field(default_factory=list)
     later_us: list[float] = field(default_factory=list)
     added_us: list[float] = field(default_factory=list)  # a first packet, less its connection's median later
@@ -182,6 +183,7 @@ async def _hours(
         traffic=control_traffic(ports) - traffic,
         controller_cpu_s=cpu_seconds(controller) - used[0],
         switches_cpu_s=cpu_seconds(switches) - used[1],
+        moved=sum(len(outcome.sites) > 1 for outcome in seen.outcomes),
     )
 
 
