@@ -148,12 +148,13 @@ def _published(settings: Settings, rows: Sequence[Row]) -> list[dict[str, Any]]:
     anywhere, _ = _pair(settings, rows, ANYWHERE_KM)
     static = find(rows, Task("static", ANYWHERE_KM, False, 0))
     google, ideal = LADDER.index(GOOGLE), len(LADDER) - 1
+    near = f"up to {settings.distance:g} km"
     return [
         {"what": what, "published": published, "found": round(found, 4)}
         for what, published, found in (
-            (f"{GOOGLE}, with 95/5", "at least 2 %", bound.cost_saved[google]),
-            (f"{ELASTIC}", "over 30 %", free.elastic),
-            (f"{ELASTIC}, with 95/5", "about 13 %", bound.elastic),
+            (f"{GOOGLE}, {near}, with 95/5", "at least 2 %", bound.cost_saved[google]),
+            (f"{ELASTIC}, {near}", "over 30 %", free.elastic),
+            (f"{ELASTIC}, {near}, with 95/5", "about 13 %", bound.elastic),
             (f"{LADDER[ideal]}, any distance", "at most 45 %", anywhere.cost_saved[ideal]),
             (f"{LADDER[ideal]}, always where it is cheapest in the mean", "35 %", static.cost_saved[ideal]),
         )
