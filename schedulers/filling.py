@@ -77,23 +77,26 @@ def fill(budget: IntArray, job: IntArray, jobs: ArrayLike) -> IntArray:
 
 
 def _fill(budget: IntArray, job: IntArray, count: IntArray) -> IntArray:
-    # Down to the level, rounded up to whole mWh, every site takes its whole jobs. Fewer jobs than there are
-    # sites above the level remain; they go one each to the largest headrooms left.
-    sites = budget.shape[-1]
-    level = _level(_pooled(budget), np.asarray(count * job))
+    """Every site takes its whole jobs down to the level, rounded up to whole mWh; then the rest is dealt."""
+    above = budget - _level(_pooled(budget), np.asarray(count * job))
     step = np.asarray(job)[..., np.newaxis]
-    above = budget - level
     counts = np.maximum(above // step, 0)
-    left = count[..., np.newaxis] - counts.sum(axis=-1, keepdims=True)
-
-    # Headrooms left above the level are below `step`; with the site's number in the low bits no two are equal
-    # and the lower site is the larger. Sites below the level are smaller than any of these.
-    bits = (sites - 1).bit_length()
-    key = (np.maximum(above - counts * step, -1) << bits) + np.arange(sites - 1, -1, -1)
-    ordered = np.sort(key, axis=-1)
-    lowest = np.take_along_axis(ordered, np.minimum(sites - left, sites - 1), axis=-1)
-    filled: IntArray = counts + ((key >= lowest) & (left > 0))
+    filled: IntArray = counts + _rest(above - counts * step, count - counts.sum(axis=-1))
     return filled
+
+
+def _rest(headroom: IntArray, left: IntArray) -> NDArray[np.bool_]:
+    """Which sites take one of the jobs that are left: the largest headrooms, ties to the lower site.
+
+    Fewer jobs are left than there are sites with headroom above the level (0 here), which is below one job's.
+    """
+    # With the site's number in the low bits no two headrooms are equal, and the lower site's is the larger.
+    sites = headroom.shape[-1]
+    key = (np.maximum(headroom, -1) << (sites - 1).bit_length()) + np.arange(sites - 1, -1, -1)
+    taking = left[..., np.newaxis]
+    lowest = np.take_along_axis(np.sort(key, axis=-1), np.minimum(sites - taking, sites - 1), axis=-1)
+    takes: NDArray[np.bool_] = (key >= lowest) & (taking > 0)
+    return takes
 
 
 def pour(budget_wh: ArrayLike, job_wh: ArrayLike, jobs: ArrayLike) -> FloatArray:

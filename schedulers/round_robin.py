@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from grasp.schedulers.base import FloatArray, Scheduler
+from grasp.schedulers.base import FloatArray, IntArray, Scheduler
 
 
 class RoundRobin(Scheduler):
@@ -17,3 +17,9 @@ class RoundRobin(Scheduler):
     def budgets(self, forecast_wh: ArrayLike) -> FloatArray:
         """Return zeros: headrooms then differ only by what was spent."""
         return np.zeros_like(np.asarray(forecast_wh, dtype=np.float64))
+
+    def allocate(self, forecast_wh: ArrayLike, job_wh: ArrayLike, jobs: ArrayLike) -> IntArray:
+        """Allocate as every scheduler does; hours of as many jobs are alike, whatever their forecasts."""
+        shape = np.shape(forecast_wh)
+        alike = super().allocate(np.zeros(shape[-1:]), job_wh, jobs)
+        return np.broadcast_to(alike, np.broadcast_shapes(shape, alike.shape))
