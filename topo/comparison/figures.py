@@ -260,7 +260,7 @@ FIGURES = (
         "Jobs",
         "resets by sites",
         "",
-        "in the hours, to segments of no connection of theirs: of a job that was moved, or late ones of a job "
+        "in the hours, to segments of no connection of theirs: of a job that was moved, or late ones of one "
         "that is over",
         lambda trial: trial.report["affinity_violations"] - trial.moved,
     ),

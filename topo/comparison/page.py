@@ -24,7 +24,7 @@ _CAPTIONS = {
         "New connections in a second",
         (
             "Left: the share of SYNs that no SYN-ACK answered within a second; up to 1 %, the line, a rate"
-            " counts as sustained. Right: how long the answered ones waited. Every step of every round."
+            " counts as sustained. Right: how long the answered ones waited. A line for each round."
         ),
     ),
     "costs": (
@@ -135,7 +135,7 @@ def _facts(result: Comparison) -> Iterable[tuple[str, str, str]]:
     yield (
         f"{median('follow_ms', P4):.1f} against {median('follow_ms', OPENFLOW):.1f} ms",
         "until a forecast is followed",
-        "P4 against OpenFlow: the baseline's controller knows it at once, the switches have to be told",
+        "after the beginning of an hour in which another site has the energy; P4 against OpenFlow",
     )
 
 

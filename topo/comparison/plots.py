@@ -73,13 +73,20 @@ def rates(result: Comparison) -> Figure:
     figure = Figure(figsize=(9, 3.6))
     left, right = figure.subplots(1, 2)
     for (name, trials), (colour, line, marker, _) in zip(result["sides"].items(), _SIDES, strict=False):
-        steps = sorted((step for trial in trials for step in trial["steps"]), key=lambda step: step["sent"])
-        steps = [step for step in steps if step["sent"]]
-        sent = [step["sent"] for step in steps]
-        style: Mapping[str, Any] = {"color": colour, "linestyle": line, "marker": marker, "label": name}
-        left.plot(sent, [step["failed"] for step in steps], **style)
-        answered = [step for step in steps if step["p50_us"] is not None]
-        right.plot([step["sent"] for step in answered], [step["p50_us"] / 1000 for step in answered], **style)
+        for number, trial in enumerate(trials):
+            steps = sorted((step for step in trial["steps"] if step["sent"]), key=lambda step: step["sent"])
+            style: Mapping[str, Any] = {
+                "color": colour,
+                "linestyle": line,
+                "linewidth": 0.8,
+                "marker": marker,
+                "label": "" if number else name,
+            }
+            left.plot([step["sent"] for step in steps], [step["failed"] for step in steps], **style)
+            answered = [step for step in steps if step["p50_us"] is not None]
+            right.plot(
+                [step["sent"] for step in answered], [step["p50_us"] / 1000 for step in answered], **style
+            )
     left.axhline(FAILING, color="#888888", linewidth=0.8)
     left.set_yscale("symlog", linthresh=FAILING, linscale=0.4)
     left.set_ylim(-0.001, 1.2)

@@ -51,8 +51,7 @@ _ABUNDANCE = 1e6  # Wh: more than any jobs of an hour take
 _DEATH_HOURS = 2
 _SPARE_HOURS = 2  # in which the last jobs of the run end
 _RATE = 200.0  # jobs a second while an answer to a change is awaited
-_PATIENCE = 0.9  # seconds: below the second after which a client repeats its first packet
-_LONG_PATIENCE = 4.0  # of connections that are to survive, not to be quick
+_PATIENCE = 2.5  # seconds: time for a client to repeat its first packet, and for a busy controller
 _JOB_OFFSET = 1_000_000  # numbers of these jobs, apart from those of the hours
 _ORPHAN_SECONDS = 1.5
 _ORPHAN_RATE = 50.0
@@ -312,7 +311,7 @@ class _Probe:
         """Kill the controller between jobs that are under way and new ones."""
         begin = time.monotonic() + 0.1
         hold = _ORPHAN_SECONDS + 0.5
-        running = await self._order(begin, 0.5, _ORPHAN_RATE, exchanges=5, hold=hold, patience=_LONG_PATIENCE)
+        running = await self._order(begin, 0.5, _ORPHAN_RATE, exchanges=5, hold=hold)
         await asyncio.sleep(0.8)
         await self._emulation.programs["controller"].kill()
         new = await self._order(time.monotonic() + 0.05, _ORPHAN_SECONDS, _ORPHAN_RATE)
@@ -329,7 +328,6 @@ class _Probe:
         *,
         exchanges: int = 1,
         hold: float = 0.0,
-        patience: float = _PATIENCE,
     ) -> set[int]:
         """Order jobs at even distances, from all clients in turn; return their numbers."""
         clients = self._emulation.topology.clients
@@ -345,7 +343,7 @@ class _Probe:
                 port=SERVICE_PORT,
                 exchanges=exchanges,
                 hold=hold,
-                patience=patience,
+                patience=_PATIENCE,
             )
             await self._emulation.programs[clients[place % len(clients)].node].tell(asdict(order))
         return numbers
