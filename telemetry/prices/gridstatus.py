@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads prices in the columns in which gridstatus gives locational marginal prices, CSV or Parquet.
 
-Needed are ``Interval Start``, ``Interval End``, ``Location`` and ``LMP`` ($/MWh); ``Market`` tells the
-day-ahead market from the real-time one where a file has both, other columns are passed over. The hosted
-service's names, such as ``interval_start_utc``, are the same columns. Stamps have an offset from UTC unless
-the column's name says UTC. Intervals shorter than an hour are averaged over the hour. Hours without a price,
-doubled ones, and prices that are no numbers are errors.
+Needed are ``Interval Start``, ``Interval End``, ``Location`` and ``LMP`` ($/MWh), or ``SPP``, which ERCOT
+has in its place. ``Market`` tells the day-ahead market from the real-time one where a file has both, other
+columns are passed over. The hosted service's names, such as ``interval_start_utc``, are the same columns.
+Stamps have an offset from UTC unless the column's name says UTC. Intervals shorter than an hour are averaged
+over the hour. Hours without a price, doubled ones, and prices that are no numbers are errors.
 """
 
 import io
@@ -25,6 +25,7 @@ LIMITS = (-1e5, 1e6)
 """$/MWh that can be true, as for columns of one's own."""
 
 _START, _END, _MARKET, _LOCATION, _PRICE = "interval start", "interval end", "market", "location", "lmp"
+_SETTLED = "spp"  # ERCOT's settlement point price
 _HOUR = pd.Timedelta(hours=1)
 _OFFSET = r"(?:Z|[+-]\d\d:?\d\d)$"
 
@@ -61,11 +62,14 @@ def _rows(path: Path, market: str | None) -> pd.DataFrame:
     frame = _table(path)
     utc = f"{_START} utc" in frame
     frame = frame.rename(columns={f"{name} utc": name for name in (_START, _END)})
+    if _PRICE not in frame:
+        frame = frame.rename(columns={_SETTLED: _PRICE})
     if frame.columns.has_duplicates:
         raise UserError(f"{path}: two columns have the same name")
     for name in (_START, _END, _LOCATION, _PRICE):
         if name not in frame:
-            raise UserError(f"{path}: no column {name.title()!r}, as gridstatus has it")
+            shown = "LMP" if name == _PRICE else name.title()
+            raise UserError(f"{path}: no column {shown!r}, as gridstatus has it")
     if market is not None:
         if _MARKET not in frame:
             raise UserError(f"{path}: no column 'Market' to find {market} in")

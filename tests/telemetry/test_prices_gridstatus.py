@@ -101,6 +101,14 @@ def test_names_of_the_hosted_service(written: Callable[..., Path]) -> None:
         gridstatus.read([path], NY, market="DAY_AHEAD_HOURLY")
 
 
+def test_settlement_point_prices(written: Callable[..., Path]) -> None:
+    head = "Time,Interval Start,Interval End,Location,Location Type,Market,SPP"
+    path = written(f"{A},{A},{B},LZ_AEN,Load Zone,DAY_AHEAD_HOURLY,12.5", head=head)
+    assert values(gridstatus.read([path], hubs.choose("TX1"))) == [12.5]
+    with pytest.raises(UserError, match="no column 'LMP'"):
+        gridstatus.read([written(f"{A},{B},LZ_AEN", head="Interval Start,Interval End,Location")], NY)
+
+
 def test_parquet(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     start = pd.date_range("2024-06-01", periods=3, freq="h", tz="America/New_York")

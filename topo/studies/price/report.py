@@ -148,7 +148,7 @@ def _published(settings: Settings, rows: Sequence[Row]) -> list[dict[str, Any]]:
     anywhere, _ = _pair(settings, rows, ANYWHERE_KM)
     static = find(rows, Task("static", ANYWHERE_KM, False, 0))
     google, ideal = LADDER.index(GOOGLE), len(LADDER) - 1
-    near = f"up to {settings.distance:g} km"
+    near = f"{settings.distance:g} km"
     return [
         {"what": what, "published": published, "found": round(found, 4)}
         for what, published, found in (
@@ -156,7 +156,7 @@ def _published(settings: Settings, rows: Sequence[Row]) -> list[dict[str, Any]]:
             (f"{ELASTIC}, {near}", "over 30 %", free.elastic),
             (f"{ELASTIC}, {near}, with 95/5", "about 13 %", bound.elastic),
             (f"{LADDER[ideal]}, any distance", "at most 45 %", anywhere.cost_saved[ideal]),
-            (f"{LADDER[ideal]}, always where it is cheapest in the mean", "35 %", static.cost_saved[ideal]),
+            (f"{LADDER[ideal]}, any distance, by mean price", "35 %", static.cost_saved[ideal]),
         )
     ]
 
