@@ -5,7 +5,7 @@ Waits are in mean service times; confidence intervals are of 95 %, by Student's 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ PUBLISHED = {2: 9.4, 3: 19.9, 5: 47.4}
 QUANTILES = (0.5, 0.9, 0.99, 0.999)
 
 MOST_VALUES = 60_000_000  # waits kept at once, 4 bytes each
-DELAY_SEEDS = 5  # of the delay study: its differences are large
+DELAY_SEEDS = 5  # of the study of delays, and half of the jobs: its differences are large
 COMPARED_LOADS = 5  # at which the policies that cost more are simulated
 
 
@@ -68,13 +68,14 @@ class Window:
 class Row:
     """What one policy did in one case: the first `jobs` jobs, from empty queues, and those after the warm-up.
 
-    `duplicates` and `work` are per job, over all jobs, of shape (seeds,); a job alone is a work of about 1.
+    `duplicates` and `wasted` time are per job, over all `jobs` of a seed, of shape (seeds,).
     """
 
     late: bool
     policy: str
     d: int
     case: Case
+    jobs: int
     first: Window
     later: Window
     duplicates: FloatArray
@@ -99,10 +100,12 @@ def tasks(settings: Settings) -> list[Task]:
         (True, "shortest-of", 2, alone, few),
     ]
     found = []
+    half = replace(settings, jobs=max(settings.jobs // 2, 1), warmup=settings.warmup // 2)
     for is_late, policy, d, cases, seeds in wanted:
-        size = max(1, MOST_VALUES // ((settings.jobs + settings.warmup) * seeds))
+        mine = half if is_late else settings
+        size = max(1, MOST_VALUES // ((mine.jobs + mine.warmup) * seeds))
         parts = [cases[start : start + size] for start in range(0, len(cases), size)]
-        found += [Task(is_late, policy, d, part, settings, seeds) for part in parts]
+        found += [Task(is_late, policy, d, part, mine, seeds) for part in parts]
     return found
 
 
@@ -132,6 +135,7 @@ def measure(task: Task) -> list[Row]:
             task.policy,
             task.d,
             case,
+            total,
             _window(seen.waits[: settings.jobs, index]),
             _window(seen.waits[settings.warmup :, index]),
             seen.duplicates[index] / total,

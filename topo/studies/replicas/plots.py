@@ -118,19 +118,25 @@ def delay(found: Document) -> Figure:
             axes.axhline(1, color=style.INK, linewidth=0.8)
             if lasts:
                 axes.set_xscale("symlog", linthresh=lasts[0], linscale=0.5)
-            axes.set_xticks(found["settings"]["delays"], [_short(x) for x in found["settings"]["delays"]])
+            axes.set_xticks(found["settings"]["delays"], _labels(found["settings"]["delays"]))
             axes.minorticks_off()
         grid[0, column].set(title=f"load {load:g}", yscale="log")
         grid[0, column].yaxis.set_major_formatter("{x:g}")
         grid[1, column].set_xlabel("delay, mean service times")
     grid[0, 0].set_ylabel("gain in mean wait")
     grid[1, 0].set_ylabel("load with duplicates")
-    grid[0, -1].legend(loc="upper right")
+    grid[0, -1].legend(loc="lower left")
     return figure
 
 
-def _short(value: float) -> str:
-    return f"{value:g}".removeprefix("0") or "0"
+def _labels(delays: list[float]) -> list[str]:
+    """Label delays on a logarithmic axis, but none that is close to the one before it."""
+    labels, last = [], 0.0
+    for value in delays:
+        far = value == 0 or value > 1.6 * last
+        labels.append((f"{value:g}".removeprefix("0") or "0") if far else "")
+        last = value if far else last
+    return labels
 
 
 def join(found: Document) -> Figure:

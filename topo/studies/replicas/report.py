@@ -45,7 +45,7 @@ def document(
         "settings": {
             key: list(value) if isinstance(value, tuple) else value for key, value in asdict(settings).items()
         },
-        "simulated_jobs": sum(len(row.duplicates) for row in rows) * (settings.jobs + settings.warmup),
+        "simulated_jobs": sum(len(row.duplicates) * row.jobs for row in rows),
         "waits": [_waits(settings, row) for row in prompt],
         "gains": gains,
         "published": [_published(gains, d, value) for d, value in PUBLISHED.items() if d in settings.d],
