@@ -44,8 +44,8 @@ def _panels(
     panels = figure.subplots(1, len(values), sharey=True, squeeze=False)[0]
     for axes, value in zip(panels, values, strict=True):
         here = [row for row in rows if row[fixed] == value]
-        for name, look in zip(schedulers, style.LINES * len(schedulers), strict=False):
-            curve(axes, [row for row in here if row["scheduler"] == name], along, name, look)
+        for index, name in enumerate(schedulers):
+            curve(axes, [row for row in here if row["scheduler"] == name], along, name, index)
         axes.set_title(f"{value:g} jobs an hour" if fixed == "jobs_per_hour" else f"k = {value:g} Wh")
         axes.set_xlabel(_LABELS[along])
         axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
@@ -55,21 +55,22 @@ def _panels(
     return figure
 
 
-def curve(axes: Axes, rows: Sequence[Row], along: Axis, name: str, look: tuple[object, ...]) -> None:
+def curve(axes: Axes, rows: Sequence[Row], along: Axis, name: str, index: int) -> None:
     """Draw the mean over the sources, and a band from the least to the largest if there are several."""
     table: dict[float, list[float]] = {}
     for row in rows:
         table.setdefault(row[along], []).append(row["green_ratio"])
     x = np.array(list(table))
     y = np.array(list(table.values()))
-    colour, line, marker = look
+    colour, line, marker = style.LINES[index % len(style.LINES)]
+    step = max(len(x) // 10, 1)
     axes.plot(
         x,
         y.mean(axis=1),
         color=colour,
         linestyle=line,
         marker=marker,
-        markevery=max(len(x) // 10, 1),
+        markevery=(3 * index % step, step),  # curves that coincide, such as green and limit, both show
         label=name,
     )
     if y.shape[1] > 1:
