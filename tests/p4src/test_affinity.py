@@ -94,6 +94,22 @@ def test_after_the_linger_a_closed_connection_is_forgotten(switch: Switch) -> No
     assert connect(switch, 40000, "A") is None
 
 
+@pytest.mark.parametrize("end", ["fins", "reset"])
+def test_late_packets_do_not_prolong_a_closed_connection(switch: Switch, end: str) -> None:
+    prefer(switch, 10, 1)
+    connect(switch, 40000)
+    if end == "fins":
+        connect(switch, 40000, "FA")
+        answer(switch, 10, 40000, "FA")
+    else:
+        connect(switch, 40000, "R")
+    switch.advance(LINGER * 2 // 3)
+    assert connect(switch, 40000, "A") == 10
+    assert len(answer(switch, 10, 40000, "A")) == 1
+    switch.advance(LINGER * 2 // 3)
+    assert connect(switch, 40000, "A") is None
+
+
 def test_an_idle_connection_is_forgotten_and_a_busy_one_is_not(switch: Switch) -> None:
     prefer(switch, 10, 1)
     connect(switch, 40000)

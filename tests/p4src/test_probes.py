@@ -155,11 +155,11 @@ def test_a_restarted_switch_is_believed_again_after_the_expiry(switch: Switch) -
 
 
 def test_an_echo_of_the_last_probe_does_not_revive_a_silent_site(switch: Switch) -> None:
-    frame = probe(200, epoch=7, sequence=5, headroom=1)
-    switch.send(6, frame)
+    switch.send(6, probe(200, epoch=7, sequence=5, headroom=1, cost=4))
     switch.advance(EXPIRY + LATER)
-    assert switch.send(7, frame) == []
-    assert not switch.read_site(200).flags & SiteFlag.ALIVE
+    for cost in (4, 0):
+        assert switch.send(7, probe(200, epoch=7, sequence=5, headroom=1, cost=cost)) == []
+        assert not switch.read_site(200).flags & SiteFlag.ALIVE
 
 
 def test_probes_of_attached_sites_are_refused(switch: Switch) -> None:

@@ -28,7 +28,7 @@ from tests.p4src.site_switch import (
 )
 from tests.p4src.switch import Switch
 
-from grasp.control.wire import Drop, SiteFlag
+from grasp.control.wire import CPU_PORT, Drop, Operation, PacketOut, SiteFlag
 
 
 def test_a_connection_goes_to_the_site_with_the_most_headroom(switch: Switch) -> None:
@@ -149,7 +149,9 @@ def test_a_switch_that_has_just_started_has_heard_of_nobody(switch: Switch) -> N
     if not isinstance(switch, EngineSwitch):
         pytest.skip("needs a clock that can be set")
     switch.now = 1
-    forecast(switch, 10, 1, 5000)
+    out = switch.packet_out(PacketOut(Operation.SET_FORECAST, site=10, epoch=1, budget=5000))
+    assert [port for port, _ in out] == [CPU_PORT]
+    assert not switch.read_site(10).flags & SiteFlag.ALIVE
     assert connect(switch, 40000) is None
     heartbeat(switch, 10)
     assert connect(switch, 40000) == 10
