@@ -42,6 +42,8 @@ from grasp.schedulers.base import Scheduler
 from grasp.telemetry.protocol import ETHERNET_LENGTH, ETHERTYPE, FrameType
 
 _NUMBERS = 0x7FFF_FFFF
+_ON_THE_WAY = 5_000_000
+"""Microseconds after a decision in which the first packet's copies may still come to the controller."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +131,7 @@ class Baseline:
         self._connected.add(switch)
         self._read_core(switch)
         for flow in found:
-            self._adopt(switch, flow)
+            self._adopt(switch, flow, now)
         wanted = {flow.key: (flow, number) for flow, number in self._wanted(switch)}
         present = {flow.key: flow for flow in found}
         commands: list[Command] = [
@@ -165,6 +167,9 @@ class Baseline:
         service = self._services.get((packet.protocol, packet.destination, packet.destination_port))
         if service is not None:
             connection = self._connections.get(Key(service.id, packet.source, packet.source_port))
+            if connection is not None and packet.opens and now - connection.begun > _ON_THE_WAY:
+                self._end(connection)  # its entries are gone, and the word of it was lost
+                connection = None
             if connection is None:
                 return self._first_packet(switch, port, packet, frame, now)
         else:
@@ -242,7 +247,9 @@ class Baseline:
             return self._drop(switch, Drop.NO_SITE)
         service = self._services[packet.protocol, packet.destination, packet.destination_port]
         self._number = self._number % _NUMBERS + 1
-        connection = Connection(self._number, client, packet.source_port, service, self._sites[chosen], 0)
+        connection = Connection(
+            self._number, client, packet.source_port, service, self._sites[chosen], 0, now
+        )
         connection.hops = self._routes.path(connection)
         if not connection.hops:
             return self._drop(switch, Drop.NO_ROUTE)
@@ -330,7 +337,7 @@ class Baseline:
         ]
         return [*additions, *(Delete(switch, flow) for (switch, _), flow in before.items())]
 
-    def _adopt(self, switch: str, flow: Flow) -> None:
+    def _adopt(self, switch: str, flow: Flow, now: int) -> None:
         """Know a job again by its first entry."""
         end, mark = client_end(flow.match), Cookie.unpack(flow.cookie)
         if end is None or mark is None or not flow.notify:
@@ -342,7 +349,7 @@ class Baseline:
         if Key(service.id, *end[1:3]) in self._connections or client.switch != switch:
             return
         self._number = self._number % _NUMBERS + 1
-        connection = Connection(self._number, client, end[2], service, site, mark.epoch)
+        connection = Connection(self._number, client, end[2], service, site, mark.epoch, now)
         # The first hop is on the entry; the rest follows when the links are known.
         ports = [action.port for action in flow.actions if isinstance(action, Output)]
         connection.hops = self._routes.path(connection) or (Hop(switch, client.port, ports[0]),)

@@ -41,7 +41,10 @@ class Hop(NamedTuple):
 
 @dataclass(slots=True)
 class Connection:
-    """A job: its ends, the epoch it was charged to, and its path. `number` names it to the switches."""
+    """A job: its ends, the epoch it was charged to, and its path. `number` names it to the switches.
+
+    `begun` is when the controller decided about it, or found it: microseconds since 1970.
+    """
 
     number: int
     client: Client
@@ -49,6 +52,7 @@ class Connection:
     service: Service
     site: Site
     epoch: int
+    begun: int
     hops: tuple[Hop, ...] = ()
 
     @property

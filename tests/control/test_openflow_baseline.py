@@ -180,6 +180,22 @@ def test_a_repeated_first_packet_is_no_second_job(net):
     assert net.spent() == [0, JOB, 0]
 
 
+def test_a_job_whose_end_was_not_told_is_no_obstacle_to_the_next_one(net):
+    net.report(1, 9000)
+    net.receive(ALICE, packet(ALICE, 4000))
+    for name in NAMES:  # gone, and the word of it lost
+        net.switches[name].entries = [
+            entry for entry in net.switches[name].entries if not entry.message.cookie
+        ]
+    net.wait(6 * SECOND)
+    net.receive(ALICE, packet(ALICE, 4000))
+    assert len(served(net, 1)) == 2
+    assert len(net.baseline.connections) == 1
+    assert len(net.switches["new-york"].connection_entries()) == 2
+    net.wait(2 * SECOND)
+    assert net.spent() == [0, JOB, 0]
+
+
 def test_udp_jobs_have_their_service_and_timeout(net):
     mac, address = CLIENTS[BOB]
     net.report(2, 9000)
@@ -296,9 +312,7 @@ def test_a_silent_site_gets_no_job_and_a_drained_one_neither(net):
     del net.agents[0], net.agents[2]
     net.wait(1 * SECOND)
     net.receive(ALICE, packet(ALICE, 4002))
-    assert not net.baseline.drops["new-york"][
-        Drop.NO_SITE
-    ]  # nobody is heard: does the controller lag?
+    assert not net.baseline.drops["new-york"][Drop.NO_SITE]  # nobody is heard: does the controller lag?
     net.wait(5 * SECOND)
     net.receive(ALICE, packet(ALICE, 4003))
     assert net.baseline.drops["new-york"][Drop.NO_SITE] == 1
