@@ -262,6 +262,6 @@ FIGURES = (
         "",
         "in the hours, to segments of no connection of theirs: of a job that was moved, or late ones of one "
         "that is over",
-        lambda trial: trial.report["affinity_violations"] - trial.moved,
+        lambda trial: trial.report["resets"],
     ),
 )

@@ -106,9 +106,9 @@ def _facts(result: Comparison) -> Iterable[tuple[str, str, str]]:
 
     added = median("added_p50_us", OPENFLOW), median("added_p50_us", P4)
     yield (
-        f"{_times(added[0], added[1])}",
-        "as much added to a first packet",
-        f"OpenFlow adds {added[0] / 1000:.2f} ms in the median, P4 {added[1] / 1000:.3f} ms",
+        f"{added[1] / 1000:.2f} against {added[0] / 1000:.2f} ms",
+        "added to a first packet",
+        "in the median, over later packets of the same connection; P4 against OpenFlow",
     )
     rate = median("sustained", P4), median("sustained", OPENFLOW)
     limit = ", where the generator ends" if result["limited_by_generator"][P4] else ""
