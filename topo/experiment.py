@@ -112,6 +112,7 @@ async def collect(emulation: Emulation, hours: Hours, settings: Settings, energy
         offered=settings.hours * settings.jobs_per_hour,
         outcomes=list(emulation.outcomes),
         resets=sum(summary["resets"] for summary in summaries),
+        strays=sum(summary["strays"] for summary in summaries),
         repeated=sum(summary["repeated"] for summary in summaries),
         controller_packets={
             "job": packets.get("job", 0) + packets.get("other", 0),

@@ -248,7 +248,7 @@ class Faults:
             if outcome.error is not None and not self._excuses(outcome):
                 _, client = self._ordered[outcome.job]
                 findings.failed_elsewhere.append(f"{client.node}, job {outcome.job}: {outcome.error}")
-        findings.resets = sum(summary["resets"] for summary in await emulation.server_summaries())
+        findings.resets = sum(summary["strays"] for summary in await emulation.server_summaries())
         return findings
 
     def _excuses(self, outcome: Outcome) -> bool:

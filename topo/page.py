@@ -126,7 +126,8 @@ ratio is the sum over hours and sites of min(jobs, E/k), over all jobs, with E t
 hour and k the energy of a job.
 
 A violation of affinity is a job that two sites answered, or a TCP reset that a site sent because a segment of
-a connection that was not its own had reached it.
+a connection that it never had reached it. (A late copy of a segment, when its connection is over, is answered
+with a reset too; that is TCP as it should be.)
 
 The time to connect is the first sample of the client kernel's round-trip estimate (TCP_INFO).
 """

@@ -53,6 +53,7 @@ class Measurements:
     offered: int
     outcomes: Sequence[Outcome]
     resets: int
+    strays: int
     repeated: int
     controller_packets: dict[str, int]
     drops: dict[str, int]
@@ -94,7 +95,8 @@ def build(settings: Settings, seen: Measurements) -> Report:
         "green_ratio": _ratio(seen.jobs_per_site, energy, k),
         "green_ratio_limit": round(float(green_ratio_limit(energy, k, jobs)), 6),
         "green_ratio_round_robin": _ratio(even, energy, k),
-        "affinity_violations": moved + seen.resets,
+        "affinity_violations": moved + seen.strays,
+        "resets": seen.resets,
         "controller_packets": seen.controller_packets,
         "drops": seen.drops,
         "connect_us": _percentiles(connect),

@@ -14,6 +14,7 @@ from collections import Counter
 from pathlib import Path
 from typing import cast
 
+from grasp.topo import resets
 from grasp.topo.job import SIZE, Record
 
 _BACKLOG = 1024
@@ -26,7 +27,9 @@ class Ledger:
         self.site = site
         self.jobs_per_hour: Counter[int] = Counter()
         self.repeated = 0
+        self.strays = 0
         self._seen: set[tuple[int, int]] = set()
+        self._peers: set[resets.Peer] = set()
         self._resets_before = _resets_sent()
 
     def answer(self, request: Record, first: bool) -> bytes:
@@ -38,12 +41,25 @@ class Ledger:
             self.jobs_per_hour[request.hour] += 1
         return request._replace(site=self.site).pack()
 
+    def opened(self, peer: resets.Peer) -> None:
+        """Enter a connection."""
+        self._peers.add(peer)
+
+    def reset(self, peer: resets.Peer) -> None:
+        """Enter a reset that was sent. One to whoever has been here answers a late segment: no stray."""
+        self.strays += peer not in self._peers
+
     def summary(self) -> dict[str, object]:
-        """`jobs_per_hour`; `repeated` jobs, that came twice; `resets`, sent to segments of no connection."""
+        """Return what was counted.
+
+        `jobs_per_hour`; `repeated` jobs, that came twice; `resets`, sent to segments of no connection;
+        `strays`, those of them that went to where no connection was ever opened from.
+        """
         return {
             "jobs_per_hour": dict(self.jobs_per_hour),
             "repeated": self.repeated,
             "resets": _resets_sent() - self._resets_before,
+            "strays": self.strays,
         }
 
 
@@ -58,6 +74,7 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keep the connection's sending side."""
         self._transport = cast(asyncio.Transport, transport)
+        self._ledger.opened(transport.get_extra_info("peername"))
 
     def data_received(self, data: bytes) -> None:
         """Answer every whole request."""
@@ -103,9 +120,10 @@ async def serve(site: int, address: str, port: int) -> None:
     await loop.create_datagram_endpoint(lambda: Datagrams(ledger), (address, port))
     commands = asyncio.StreamReader()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(commands), sys.stdin)
-    print(json.dumps({"ready": True}), flush=True)
-    while await commands.readline():
-        print(json.dumps(ledger.summary()), flush=True)
+    with resets.watched(ledger.reset):
+        print(json.dumps({"ready": True}), flush=True)
+        while await commands.readline():
+            print(json.dumps(ledger.summary()), flush=True)
 
 
 if __name__ == "__main__":

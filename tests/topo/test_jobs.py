@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import pytest
 
+from grasp.topo import resets
 from grasp.topo.job import SIZE, Record
 from grasp.topo.services import Connection, Datagrams, Ledger
 from grasp.topo.traffic import Order, handshake_us, perform
@@ -56,6 +57,41 @@ async def test_a_job_that_comes_twice_shows(site: tuple[Ledger, int]) -> None:
     await perform(order(port))
     await perform(order(port))
     assert ledger.summary()["repeated"] == 1
+
+
+async def test_only_resets_to_strangers_are_strays(site: tuple[Ledger, int]) -> None:
+    """A late copy of a segment, when its connection is over, is answered with a reset: nothing moved."""
+    ledger, port = site
+    loop = asyncio.get_running_loop()
+    with socket.socket() as client:
+        client.setblocking(False)
+        await loop.sock_connect(client, ("127.0.0.1", port))
+        await loop.sock_sendall(client, Record(0, 0, 0).pack())
+        await loop.sock_recv(client, SIZE)
+        peer = client.getsockname()
+    ledger.reset(peer)
+    assert ledger.strays == 0
+    ledger.reset(("127.0.0.1", port))
+    assert ledger.summary()["strays"] == 1
+
+
+@pytest.mark.network
+async def test_resets_are_seen_with_their_addressee() -> None:
+    """Whoever calls at a closed port gets one; who is served and who only sends gets none."""
+    seen: asyncio.Queue[resets.Peer] = asyncio.Queue()
+    with resets.watched(seen.put_nowait), socket.create_server(("127.0.0.1", 0)) as server:
+        with socket.socket() as served:
+            served.connect(server.getsockname())
+            fine = served.getsockname()
+        with socket.socket() as closed, socket.socket() as refused:
+            closed.bind(("127.0.0.1", 0))
+            refused.bind(("127.0.0.1", 0))
+            stranger = refused.getsockname()
+            with pytest.raises(ConnectionRefusedError):
+                refused.connect(closed.getsockname())
+        async with asyncio.timeout(5):
+            while (peer := await seen.get()) != stranger:
+                assert peer != fine
 
 
 async def test_refused() -> None:

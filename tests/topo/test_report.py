@@ -54,7 +54,8 @@ def seen(energy: np.ndarray) -> Measurements:
         jobs_per_site=counts,
         offered=3 * JOBS,
         outcomes=outcomes,
-        resets=2,
+        resets=5,
+        strays=2,
         repeated=0,
         controller_packets={"job": 0, "overflow": 1, "registration": 9, "report": 54, "discovery": 30},
         drops={"no_site": 1},
@@ -93,6 +94,7 @@ def test_outcomes_are_counted(seen: Measurements) -> None:
         "errors": {"timeout": 1},
     }
     assert result["affinity_violations"] == 1 + 2
+    assert result["resets"] == 5  # with those of late segments, which are none
     assert result["connect_us"]["p50"] == pytest.approx(800 + 74, abs=1)
 
 
