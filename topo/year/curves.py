@@ -11,8 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from grasp.topo.study import style
-from grasp.topo.study.sweep import Row, Sweep
+from grasp.topo.year import style
+from grasp.topo.year.sweep import Row, Sweep
 
 Axis = Literal["k", "jobs_per_hour"]
 

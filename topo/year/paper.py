@@ -18,7 +18,7 @@ from grasp.schedulers.registry import scheduler
 from grasp.schedulers.simulate import green_ratios
 from grasp.telemetry.energy.sources import CLOCK_OFFSET_H, Energy
 from grasp.telemetry.energy.stations import STATIONS
-from grasp.topo.study import style
+from grasp.topo.year import style
 
 PUBLISHED_DAY = "06-21"
 PUBLISHED_DAY_WH = (65076, 49143, 112154, 117034, 55066, 114682, 81270, 115058, 142283)

@@ -11,7 +11,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from grasp.topo.study.sweep import DIGITS, LIMIT, OPTIMUM, Row, Sweep, is_policy
+from grasp.topo.year.sweep import DIGITS, LIMIT, OPTIMUM, Row, Sweep, is_policy
 
 TABLE_LINES = 24
 

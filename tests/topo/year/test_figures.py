@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from grasp import UserError
-from grasp.topo.study import figures
-from grasp.topo.study.paper import PUBLISHED_DAY_WH
+from grasp.topo.year import figures
+from grasp.topo.year.paper import PUBLISHED_DAY_WH
 
 NAMES = ("figure-3", "figure-4", "figure-6", "figure-7")
 

@@ -14,7 +14,7 @@ from grasp import UserError
 from grasp.schedulers.base import FloatArray
 from grasp.schedulers.ratio import green_ratio_limit
 from grasp.schedulers.shifting import Battery, Waiting, shift
-from grasp.topo.study.optimum import optimum
+from grasp.topo.year.optimum import optimum
 
 small = st.lists(st.lists(st.integers(0, 4), min_size=2, max_size=2), min_size=2, max_size=4)
 NO_WAIT, NO_BATTERY = Waiting(), Battery()

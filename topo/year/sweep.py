@@ -20,7 +20,7 @@ from grasp.schedulers.shifting import Battery, Waiting, shift
 from grasp.schedulers.simulate import green_ratios
 from grasp.telemetry.energy.places import distances_km
 from grasp.telemetry.energy.sources import Energy, Source
-from grasp.topo.study.optimum import optimum
+from grasp.topo.year.optimum import optimum
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -9,7 +9,7 @@ import pytest
 
 from grasp import UserError
 from grasp.schedulers.base import Scheduler
-from grasp.topo.study import benchmark
+from grasp.topo.year import benchmark
 
 
 def call(*words: str) -> int:

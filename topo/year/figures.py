@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 from grasp import UserError
 from grasp.telemetry.energy import arguments
-from grasp.topo.study import options
+from grasp.topo.year import options
 
 if TYPE_CHECKING:
-    from grasp.topo.study.paper import Finding
+    from grasp.topo.year.paper import Finding
 
 HELP = "draw the paper's figures from an energy source"
 
@@ -36,8 +36,8 @@ def run(args: argparse.Namespace) -> int:
     """Draw, report, and return the exit status."""
     import matplotlib
 
-    from grasp.topo.study import paper, style
-    from grasp.topo.study.sweep import load
+    from grasp.topo.year import paper, style
+    from grasp.topo.year.sweep import load
 
     (job_wh, *more_energies) = options.job_energies(args.k)
     (jobs, *more_jobs) = options.whole_numbers("--jobs", args.jobs, 1, 10**9)

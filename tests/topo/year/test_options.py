@@ -9,7 +9,7 @@ import pytest
 from grasp import UserError
 from grasp.telemetry.energy import arguments
 from grasp.telemetry.energy.sources import Source
-from grasp.topo.study import options
+from grasp.topo.year import options
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from grasp import UserError
 
 if TYPE_CHECKING:
     from grasp.telemetry.energy.sources import Source
-    from grasp.topo.study.sweep import Span
+    from grasp.topo.year.sweep import Span
 
 MOST_VALUES = 1_000_000
 
@@ -131,7 +131,7 @@ def one_source(args: argparse.Namespace) -> "Source":
 
 def span(args: argparse.Namespace) -> "Span":
     """Return the hours that were asked for."""
-    from grasp.topo.study.sweep import Span
+    from grasp.topo.year.sweep import Span
 
     if args.year and args.date:
         raise UserError("--year and --date exclude each other")

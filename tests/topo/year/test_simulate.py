@@ -13,7 +13,7 @@ import pytest
 
 from grasp import UserError
 from grasp.telemetry.energy.sources import parse_energy
-from grasp.topo.study import simulate
+from grasp.topo.year import simulate
 
 
 def call(capsys: pytest.CaptureFixture[str], *words: str) -> str:
@@ -217,6 +217,6 @@ def test_mistakes_are_named(capsys: pytest.CaptureFixture[str], words: tuple[str
 
 def test_nobody_at_the_address(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed")
-    monkeypatch.setattr("grasp.topo.study.sweep.CLUSTER_PATIENCE_S", 0.2)
+    monkeypatch.setattr("grasp.topo.year.sweep.CLUSTER_PATIENCE_S", 0.2)
     with pytest.raises(UserError, match=r"--dask tcp://127\.0\.0\.1:9: no Dask scheduler answers"):
         call(capsys, "--dask", "tcp://127.0.0.1:9")

@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING
 
 from grasp import UserError
 from grasp.telemetry.energy import arguments
-from grasp.topo.study import options
+from grasp.topo.year import options
 
 if TYPE_CHECKING:
-    from grasp.topo.study.sweep import Row, Sweep, Task
+    from grasp.topo.year.sweep import Row, Sweep, Task
 
 HELP = "compare schedulers over a year of energy"
 
@@ -104,8 +104,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Simulate, report, and return the exit status."""
-    from grasp.topo.study import output
-    from grasp.topo.study.sweep import cut, load, tasks
+    from grasp.topo.year import output
+    from grasp.topo.year.sweep import cut, load, tasks
 
     sweep = _sweep(args)
     if args.out is not None:
@@ -130,7 +130,7 @@ def _sweep(args: argparse.Namespace) -> "Sweep":
     """Return the sweep that was asked for, having refused what cannot be meant."""
     from grasp.schedulers.registry import scheduler
     from grasp.schedulers.shifting import Battery, Waiting
-    from grasp.topo.study.sweep import LIMIT, Study, Sweep, cut, is_policy, load, setting
+    from grasp.topo.year.sweep import LIMIT, Study, Sweep, cut, is_policy, load, setting
 
     names = tuple(args.schedulers.split(","))
     if len(set(names)) < len(names):
@@ -180,7 +180,7 @@ def _follow(args: argparse.Namespace, work: "list[Task]") -> "Iterator[list[Row]
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from grasp.topo.study.sweep import here, in_processes, on_cluster
+    from grasp.topo.year.sweep import here, in_processes, on_cluster
 
     if args.dask:
         results = on_cluster(work, args.dask)
@@ -205,7 +205,7 @@ def _make(folder: Path) -> None:
 
 
 def _write(folder: Path, sweep: "Sweep", rows: "list[Row]", json_text: str, csv_text: str) -> None:
-    from grasp.topo.study import curves
+    from grasp.topo.year import curves
 
     try:
         (folder / "simulate.json").write_text(json_text, encoding="utf-8")

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from grasp import UserError
 from grasp.telemetry.energy import arguments
-from grasp.topo.study import options
+from grasp.topo.year import options
 
 if TYPE_CHECKING:
     from grasp.schedulers.base import FloatArray
@@ -40,7 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Measure, report, and return the exit status: 1 if the answers differ."""
-    from grasp.topo.study.sweep import load
+    from grasp.topo.year.sweep import load
 
     k = options.job_energies(args.k)
     if not 1 <= args.jobs <= 10**6:
