@@ -24,9 +24,13 @@ FLAGS = ("-std=gnu11", "-D_GNU_SOURCE", "-fPIC", "-shared", "-pthread", "-fno-se
 
 def compiler() -> list[str]:
     """The C compiler's command: $CC, else cc, gcc or clang from PATH."""
-    for candidate in (os.environ.get("CC"), "cc", "gcc", "clang"):
-        if candidate and shutil.which(shlex.split(candidate)[0]):
-            return shlex.split(candidate)
+    try:
+        wished = shlex.split(os.environ.get("CC", ""))
+    except ValueError as error:
+        raise UserError(f"CC='{os.environ['CC']}' is not a command: {error}") from None
+    for command in (wished, ["cc"], ["gcc"], ["clang"]):
+        if command and shutil.which(command[0]):
+            return command
     raise UserError("no C compiler found: install gcc (Debian: apt-get install gcc libc6-dev) or set CC")
 
 
@@ -37,10 +41,14 @@ def cache_folder() -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UserError(
-            f"cannot create the cache {folder} ({error.strerror}): set XDG_CACHE_HOME to a writable folder"
-        ) from None
+        raise _unusable(folder, error) from None
     return folder
+
+
+def _unusable(folder: Path, error: OSError) -> UserError:
+    return UserError(
+        f"cannot write to the cache {folder} ({error.strerror}): set XDG_CACHE_HOME to a writable folder"
+    )
 
 
 def compile_runtime() -> Path:
@@ -62,7 +70,10 @@ def compile_shared(sources: Sequence[Path], name: str, optimise: str = "-O2") ->
     target = cache_folder() / f"{name}-{_fingerprint(command, sources, optimise)}.so"
     if target.exists():
         return target
-    handle, scratch = tempfile.mkstemp(suffix=".so", prefix=f".{name}-", dir=target.parent)
+    try:
+        handle, scratch = tempfile.mkstemp(suffix=".so", prefix=f".{name}-", dir=target.parent)
+    except OSError as error:
+        raise _unusable(target.parent, error) from None
     os.close(handle)
     try:
         argv = [*command, optimise, *FLAGS, "-I", str(RUNTIME), *map(str, sources), "-o", scratch]

@@ -80,9 +80,12 @@ def _attach(engine: Engine, port: int, interface: str) -> None:
 
 def _read(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        program = path.read_bytes()
     except OSError as error:
         raise UserError(f"cannot read the program {path}: {error.strerror}") from None
+    if not program:
+        raise UserError(f"the program {path} is empty (--no-p4 starts without one)")
+    return program
 
 
 def _configure_logging(options: Options) -> None:

@@ -16,6 +16,8 @@ from typing import NoReturn
 import grasp
 
 DEFAULT_ADDRESS = "0.0.0.0:9559"
+_LAST_PORT = 511  # v1model's ports have 9 bits
+_MOST_QUEUES = 256  # a port's queues take memory, used or not
 LEVELS = ("trace", "debug", "info", "warn", "error", "off")
 
 # BMv2's options that change nothing here: with a value, and without.
@@ -96,10 +98,9 @@ def parse(words: Sequence[str]) -> Options:
     if args.json is None and not args.no_p4:
         raise grasp.UserError("name the program's JSON file, or start with --no-p4")
     ports = _ports(args.interfaces)
+    _check_numbers(args)
     if args.cpu_port is not None:
         _check_cpu_port(args.cpu_port, args.drop_port, ports)
-    if args.priority_queues < 1:
-        raise grasp.UserError(f"--priority-queues {args.priority_queues} is not at least 1")
     names = (name.removeprefix("--") for name in _UNUSED_VALUES + _UNUSED_FLAGS)
     return Options(
         ports=ports,
@@ -138,9 +139,19 @@ def _ports(interfaces: Sequence[str]) -> dict[int, str]:
     return ports
 
 
+def _check_numbers(args: argparse.Namespace) -> None:
+    """Refuse what does not fit where the number goes; cut, it would name another port or device."""
+    for option, value, least, most in (
+        ("--device-id", args.device_id, 0, 2**64 - 1),
+        ("--cpu-port", args.cpu_port, 1, _LAST_PORT),
+        ("--drop-port", args.drop_port, 0, _LAST_PORT),
+        ("--priority-queues", args.priority_queues, 1, _MOST_QUEUES),
+    ):
+        if value is not None and not least <= value <= most:
+            raise grasp.UserError(f"{option} {value} is not from {least} to {most}")
+
+
 def _check_cpu_port(cpu_port: int, drop_port: int, ports: dict[int, str]) -> None:
-    if cpu_port < 1:
-        raise grasp.UserError(f"--cpu-port {cpu_port} is not at least 1")
     if cpu_port == drop_port:
         raise grasp.UserError(f"--cpu-port {cpu_port} is the drop port: choose another with --drop-port")
     if cpu_port in ports:

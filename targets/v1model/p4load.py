@@ -75,6 +75,8 @@ def load(text: str | bytes) -> Program:
         return parse(json.loads(text))
     except ValueError as error:
         raise UserError(f"the program is not BMv2 JSON: {error}") from None
+    except RecursionError:
+        raise UserError("the program is not BMv2 JSON: it is nested too deeply") from None
 
 
 def parse(document: Any) -> Program:

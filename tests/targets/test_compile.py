@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+from pathlib import Path
 
 import pytest
 
@@ -46,6 +47,25 @@ def test_a_source_that_does_not_compile(cache):
 def test_no_compiler(monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(UserError, match="apt-get install gcc"):
+        building.compile_program(SOURCE)
+
+
+@pytest.mark.parametrize("command", [" ", "/nowhere/cc"])
+def test_a_compiler_that_is_none_is_passed_over(monkeypatch, command):
+    default = building.compiler()
+    monkeypatch.setenv("CC", command)
+    assert building.compiler() == default
+
+
+def test_a_compiler_that_is_no_command(monkeypatch):
+    monkeypatch.setenv("CC", 'gcc "')
+    with pytest.raises(UserError, match="CC="):
+        building.compiler()
+
+
+def test_a_cache_that_cannot_be_written_to(monkeypatch):
+    monkeypatch.setattr(building, "cache_folder", lambda: Path("/proc"))  # refuses root, too
+    with pytest.raises(UserError, match="XDG_CACHE_HOME"):
         building.compile_program(SOURCE)
 
 

@@ -41,7 +41,7 @@ def primitive(op, *parameters):
     ("text", "named"),
     [
         (b"", "not BMv2 JSON"), (b"\xff\xfe", "not BMv2 JSON"),
-        (b"[1, 2]", "expected an object"), (b"{}", "'parsers'"),
+        (b"[1, 2]", "expected an object"), (b"{}", "'parsers'"), (b"[" * 100_000, "nested too deeply"),
         (b'{"parsers": [], "pipelines": []}', "'egress'"),
         (b'{"parsers": [{}], "pipelines": [{}], "__meta__": {"version": [3, 0]}}', "version [3, 0]"),
     ],

@@ -116,6 +116,8 @@ def test_start_tells_why_a_switch_ended(tmp_path):
     [
         (["--no-p4", "-i", "0@no-such-link"], "no-such-link"),
         (["no-such-program.json"], "no-such-program.json"),
+        (["/dev/null"], "/dev/null is empty"),
+        (["--no-p4", "--grpc-server-addr", "127.0.0.1:99999"], "127.0.0.1:99999"),
         (["--no-p4", "--grpc-server-addr", "nonsense"], "nonsense"),
         (["--no-p4", "--log-file", "/no/such/folder/log"], "/no/such/folder/log"),
         ([__file__], "JSON"),

@@ -114,7 +114,7 @@ class P4RuntimeServer:
 def _check_address(address: str) -> None:
     """Say why an address cannot be listened on: gRPC does not tell."""
     host, _, port = address.rpartition(":")
-    if not (host and port.isdecimal()):
+    if not (host and port.isdecimal() and int(port) < 1 << 16):  # gRPC would take another in its place
         raise UserError(f"the address '{address}' is not of the form HOST:PORT or unix:PATH")
     try:
         family, kind, protocol, _, place = socket.getaddrinfo(
