@@ -18,6 +18,8 @@ from dataclasses import asdict, dataclass
 from ipaddress import IPv4Address
 
 _IPV4 = 0x0800
+_SO_RCVBUFFORCE = 33  # asm-generic/socket.h
+_BUFFER = 1 << 24  # bytes: answers of a second wait there while this program does not get to run
 _OUTGOING = 4  # PACKET_OUTGOING of linux/if_packet.h
 _WAIT = 1.0  # seconds after the last one in which an answer counts
 _SYN_ACK = 0x12
@@ -77,6 +79,7 @@ class Generator:
     def __init__(self, interface: str, client: str, gateway: str, address: str, port: int) -> None:
         self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_IPV4))
         self._socket.bind((interface, _IPV4))
+        self._socket.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _BUFFER)
         self._socket.setblocking(False)
         mac = self._socket.getsockname()[4]
         self._opening = Opening(mac, bytes.fromhex(gateway.replace(":", "")), client, address, port)
