@@ -8,6 +8,7 @@ A subcommand is an entry point of the group ``grasp.commands``. It names a modul
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -15,6 +16,8 @@ from importlib.metadata import entry_points
 from typing import Protocol, cast
 
 import grasp
+
+_EXHAUSTED = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 
 
 class Command(Protocol):
@@ -50,14 +53,16 @@ def add_commands(parser: argparse.ArgumentParser, group: str, wanted: str | None
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line; return the exit status (2 for a user's mistake, 130 when interrupted)."""
+    """Run the command line; return the exit status.
+
+    2 for a user's mistake, 1 when the machine has no more of something, 130 when interrupted.
+    """
     argv = sys.argv[1:] if argv is None else argv
-    parser = argparse.ArgumentParser(prog="grasp", description=grasp.__doc__)
-    parser.add_argument("--version", action="version", version=f"grasp {grasp.__version__}")
-    add_commands(parser, "grasp.commands", argv[0] if argv else None)
-    args = parser.parse_args(argv)
+    _open_closed_streams()
     try:
-        return cast(int, args.run(args))
+        status = _run(argv)
+        sys.stdout.flush()  # here, where a full disk can still be told
+        return status
     except grasp.UserError as error:
         print(f"grasp: {error}", file=sys.stderr)
         return 2
@@ -67,6 +72,31 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader (head, less) has left; keep the interpreter from complaining at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        if error.errno not in _EXHAUSTED:
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        print(f"grasp: {error.filename or 'output'}: {error.strerror}", file=sys.stderr)
+        return 1
+
+
+def _run(argv: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="grasp", description=grasp.__doc__)
+    parser.add_argument("--version", action="version", version=f"grasp {grasp.__version__}")
+    add_commands(parser, "grasp.commands", argv[0] if argv else None)
+    args = parser.parse_args(argv)
+    return cast(int, args.run(args))
+
+
+def _open_closed_streams() -> None:
+    """Open /dev/null as each standard stream that is closed: a file opened later would take its number."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number, which is this one
+            mode = "r" if number == 0 else "w"
+            setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115 (open until the end)
 
 
 if __name__ == "__main__":

@@ -45,7 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Replace this process by the shell, inside the run's network namespace."""
     network = read_network(args.results / "network.json")
-    switch = args.switch or next(iter(network.switches))
+    switch = args.switch or next(iter(network.switches), "")
     if switch not in network.switches:
         raise UserError(f"no switch '{switch}' there; the network has {', '.join(network.switches)}")
     address, device_id = network.switches[switch]
@@ -68,6 +68,8 @@ def read_network(path: Path) -> Network:
         return Network(content["net_namespace"], switches)
     except FileNotFoundError:
         raise UserError(f"{path} is missing: name the results folder of a run that is going on") from None
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}; name the results folder of a run") from None
     except (ValueError, KeyError, TypeError, AttributeError):
         raise UserError(f"{path} is damaged: name the results folder of a run that is going on") from None
 

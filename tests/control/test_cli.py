@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line as a process, where its streams are not what it expects."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+GRASP = f"exec {sys.executable} -m grasp.control.cli"
+
+
+def shell(line: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["sh", "-c", line], capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_a_full_disk_is_one_line() -> None:
+    ended = shell(f"{GRASP} doctor --json > /dev/full")
+    assert (ended.returncode, ended.stderr) == (1, "grasp: output: No space left on device\n")
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams(closed: str) -> None:
+    ended = shell(f"{GRASP} doctor --json {closed}")
+    assert "Traceback" not in ended.stderr
+    assert ended.returncode in (0, 1)  # whether the machine has everything
+    if ">&-" not in closed.replace("2>&-", ""):
+        assert json.loads(ended.stdout)
+
+
+def test_what_is_opened_does_not_become_the_output(tmp_path) -> None:
+    """Without a standard output, a file would get its number, and what is printed."""
+    code = "from grasp.control.cli import _open_closed_streams as fill; import os; fill(); print(9);"
+    path = tmp_path / "file"
+    path.touch()
+    ended = shell(
+        f"exec {sys.executable} -c '{code} os.write(2, str(os.open(\"{path}\", 1)).encode())' <&- >&-"
+    )
+    assert int(ended.stderr) > 2
+    assert os.stat(path).st_size == 0
