@@ -15,6 +15,7 @@ PYTHON=/usr/bin/python3 # the system's, whatever stands first on PATH
 # openvswitch-switch  the OpenFlow baseline runs its programs, never its service
 PACKAGES="gcc libc6-dev python3 python3-venv mininet iproute2 ethtool util-linux openvswitch-switch"
 POLICY=/usr/sbin/policy-rc.d # Debian's way to keep newly installed services from being started
+MARK="of GRASP's build.sh while it installs packages"
 
 fail() {
     echo "build.sh: $*" >&2
@@ -31,16 +32,19 @@ install_packages() {
     [ "$(id -u)" = 0 ] || fail "Debian packages are missing; as root run: apt-get install --no-install-recommends$missing"
     echo "Installing Debian packages:$missing"
     DEBIAN_FRONTEND=noninteractive apt-get update -qq || fail "apt-get update failed; see above"
-    if [ ! -e $POLICY ]; then
+    ours=
+    if [ ! -e $POLICY ] || grep -q "$MARK" $POLICY; then # another's stays; one of ours is of a killed build.sh
+        ours=1
         trap 'rm -f $POLICY' EXIT
-        printf '#!/bin/sh\nexit 101\n' >$POLICY
+        trap 'exit 130' INT TERM HUP # dash runs the trap above only when it exits
+        printf '#!/bin/sh\n# %s\nexit 101\n' "$MARK" >$POLICY
         chmod 755 $POLICY
     fi
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null ||
         fail "apt-get could not install:$missing"
-    if [ "$(trap)" ]; then
+    if [ "$ours" ]; then
         rm -f $POLICY
-        trap - EXIT
+        trap - EXIT INT TERM HUP
     fi
 }
 
