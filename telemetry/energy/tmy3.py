@@ -9,9 +9,11 @@ Source: Wilcox and Marion, "Users Manual for TMY3 Data Sets", NREL/TP-581-43156,
 
 import io
 import re
+import warnings
 from pathlib import Path
 
 import pvlib
+from pandas.errors import DtypeWarning
 
 from grasp import UserError
 from grasp.telemetry.energy import grid
@@ -56,7 +58,8 @@ def read(path: Path, place: Station, fill: str = "none") -> Weather:
         width=lines[1].count(",") if len(lines) > 1 else 0,
     )
     try:
-        table, _ = pvlib.iotools.read_tmy3(io.StringIO("\n".join(lines)), map_variables=True)
+        with warnings.catch_warnings(action="ignore", category=DtypeWarning):  # `to_weather` names the line
+            table, _ = pvlib.iotools.read_tmy3(io.StringIO("\n".join(lines)), map_variables=True)
     except (ValueError, KeyError, IndexError) as error:
         raise UserError(f"{path}: not a TMY3 file ({error})") from error
     return grid.to_weather(

@@ -2,6 +2,7 @@
 """The TMY3 reader puts every row on the hour it stands for, or says which line is wrong."""
 
 import gzip
+import warnings
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
@@ -73,6 +74,22 @@ def test_missing_folder_and_file_are_named(tmp_path: Path) -> None:
         tmy3.find(tmp_path / "nowhere", ELMIRA)
     with pytest.raises(UserError, match=r"no file 725156TYA\.CSV.*Elmira"):
         tmy3.find(tmp_path, ELMIRA)
+
+
+def test_a_word_in_place_of_a_number_is_one_error_and_no_warning(
+    tmp_path: Path, write_tmy3: Callable[..., Path]
+) -> None:
+    def worded(start: datetime) -> tuple[object, ...]:
+        return ("abc", *marked(start)[1:]) if start == datetime(2001, 6, 21, 10) else marked(start)
+
+    path = write_tmy3(tmp_path, ELMIRA, worded)
+    station_line, names, *rows = path.read_text().splitlines()
+    names += "".join(
+        f",more {number}" for number in range(60)
+    )  # as wide as real ones: pandas reads in pieces
+    path.write_text("\n".join([station_line, names, *(row + ",0" * 60 for row in rows)]))
+    with warnings.catch_warnings(action="error"), pytest.raises(UserError, match="ghi is 'abc'"):
+        tmy3.read(path, ELMIRA)
 
 
 def test_missing_value_is_an_error_or_a_named_fill(tmp_path: Path, write_tmy3: Callable[..., Path]) -> None:
