@@ -40,6 +40,7 @@ from tests.p4src.site_switch import (
     prefer,
     probe,
     to_service,
+    with_header_checksum,
 )
 from tests.p4src.switch import Switch
 
@@ -138,6 +139,14 @@ def test_headers_that_contradict_themselves(ready: Switch, fields: dict[str, Any
     frame = Ether(src=CLIENT.mac, dst=GATEWAY) / header / to_service(41000)
     with only_dropped(ready, {reason: 1}):
         assert ready.send(CLIENT.port, bytes(frame)) == []
+
+
+def test_ports_are_not_read_out_of_ethernet_padding(ready: Switch) -> None:
+    """Packets that end within their transport header, in frames that go on with what looks like its rest."""
+    for protocol, frame, shortest in ((6, SYN, 40), (17, QUERY, 28)):
+        for length in range(20, shortest):
+            packet = frame[:16] + length.to_bytes(2, "big") + frame[18:23] + bytes([protocol]) + frame[24:]
+            assert dropped(ready, CLIENT.port, with_header_checksum(packet)) == Drop.MALFORMED
 
 
 def test_every_damaged_bit_of_an_ip_header_is_noticed(ready: Switch) -> None:

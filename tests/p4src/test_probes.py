@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.p4src.engine_switch import EngineSwitch
 from tests.p4src.site_switch import (
     CLIENTS,
     EXPIRY,
@@ -280,6 +281,18 @@ def test_a_site_that_moves_away_is_believed_from_there(switch: Switch) -> None:
     state = switch.read_site(10)
     assert (state.headroom, state.next_hop) == (90, 6)
     assert state.flags == SiteFlag.KNOWN | SiteFlag.ALIVE
+
+
+def test_a_link_is_as_busy_for_a_probe_that_waited(switch: Switch) -> None:
+    """Frames are stamped as they come in and as they leave: a queue puts the stamps out of order."""
+    if not isinstance(switch, EngineSwitch):
+        pytest.skip("needs a clock that can be set")
+    announce(switch, {200: 10**9})
+    assert connect(switch, 40000) == 200
+    switch.pour(1, [ipv4(CLIENTS[0], WEB.address, to_service(40000, "A") / bytes(8000))] * 20)
+    switch.now -= 1
+    ((_, frame),) = switch.send(6, probe(200, sequence=2, headroom=10**9))
+    assert probe_fields(frame)["utilisation"] > 0
 
 
 def test_busy_links_make_paths_dearer(switch: Switch) -> None:

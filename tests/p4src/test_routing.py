@@ -186,6 +186,7 @@ def test_in_transit_an_earlier_connection_is_not_kept_alive(switch: Switch) -> N
         switch.advance(EXPIRY * 2 // 3)  # together longer than the service's timeout
         heartbeat(switch, 10)
         switch.send(7, returning)
+        switch.send(6, arriving(200, 5, "A"))
     switch.send(6, arriving(10, 5))
     assert switch.counts("events")[Event.CHARGED_ON_ARRIVAL] == 2
 
