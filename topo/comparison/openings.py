@@ -23,8 +23,8 @@ _BUFFER = 1 << 24  # bytes: answers of a second wait there while this program do
 _OUTGOING = 4  # PACKET_OUTGOING of linux/if_packet.h
 _WAIT = 1.0  # seconds after the last one in which an answer counts
 _SYN_ACK = 0x12
-# Those that a client's kernel gives to its own connections (ip_local_port_range) come last.
-_PORTS = (range(1024, 32_768), range(61_000, 65_536), range(32_768, 61_000))
+# Without those that a client's kernel gives to its own connections (ip_local_port_range).
+_PORTS = (range(1024, 32_768), range(61_000, 65_536))
 _SLICE = 0.001  # seconds: SYNs due within it are sent at once
 
 
