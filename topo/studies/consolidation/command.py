@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from grasp import UserError
 from grasp.topo.studies.output import add_output, finish, prepare
-from grasp.topo.study import options
+from grasp.topo.year import options
 
 if TYPE_CHECKING:
     from grasp.topo.studies.consolidation.measure import Settings

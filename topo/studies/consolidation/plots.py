@@ -13,7 +13,7 @@ from matplotlib.ticker import PercentFormatter
 
 from grasp.schedulers.consolidation.hosting import CAUSES, STATES
 from grasp.topo.studies.output import Document, Plot
-from grasp.topo.study import style
+from grasp.topo.year import style
 
 PLOTS = (
     Plot(

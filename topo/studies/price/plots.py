@@ -13,7 +13,7 @@ from matplotlib.ticker import PercentFormatter
 from grasp.schedulers.price.power import LADDER
 from grasp.topo.studies.output import Document, Plot
 from grasp.topo.studies.price.measure import ELASTIC
-from grasp.topo.study import style
+from grasp.topo.year import style
 
 PLOTS = (
     Plot(

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from grasp import UserError
 from grasp.topo.studies.output import Document, add_output, finish, prepare
-from grasp.topo.study import options
+from grasp.topo.year import options
 
 if TYPE_CHECKING:
     from grasp.topo.studies.replicas.join import Setting

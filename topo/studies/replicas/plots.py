@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from grasp.topo.studies.output import Document, Plot
-from grasp.topo.study import style
+from grasp.topo.year import style
 
 PLOTS = (
     Plot(
