@@ -96,6 +96,7 @@ class Drop(IntEnum):
     UNBOUND_SITE = 13
     BYPASS = 14
     OPERATION = 15
+    RATE = 16
 
 
 class SiteFlag(IntFlag):

@@ -88,9 +88,10 @@ enum bit<8> drop_t {
     FRAGMENT = 12,       // to or from a service: ports are not in every fragment
     UNBOUND_SITE = 13,   // heartbeat of a site that is not bound to the port
     BYPASS = 14,         // a client to a site's service port, past the service address
-    OPERATION = 15       // packet-out that names no operation
+    OPERATION = 15,      // packet-out that names no operation
+    RATE = 16            // agent frame beyond what a port may send the controller
 }
-const bit<32> DROP_REASONS = 16;
+const bit<32> DROP_REASONS = 17;
 
 // Ages in probes: steps of 33 ms, up to 8.4 s.
 const bit<8> AGE_LOG2 = 15;

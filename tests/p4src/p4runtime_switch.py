@@ -29,8 +29,9 @@ from grasp.telemetry.protocol import FrameType
 DEVICE = 1
 DEADLINE = 20.0
 """Seconds in which everything must have come; a switch that needs them is stuck."""
-BATCH = 16
-"""Frames on their way at once: fewer than any buffer of the target holds (libpcap's ring, for one)."""
+BATCH = 8
+"""Frames on their way at once: fewer than any buffer of the target holds. libpcap's ring has 16 places
+for interfaces with an MTU like these."""
 
 MARKER_HOST = bytes.fromhex("02000000ffff")
 OUTWARD = MARKER_HOST * 2 + bytes.fromhex("88b6")
@@ -63,6 +64,7 @@ class P4RuntimeSwitch(Switch):
         self._serial = itertools.count(1)
         self._trunks: set[int] = set()
         self._groups: set[int] = set()
+        self._due: dict[int, float] = {}  # of each port, see _pace
         self._become_primary()
         self.reset()
 
@@ -175,9 +177,19 @@ class P4RuntimeSwitch(Switch):
             (FrameType.DISCOVERY, Reason.DISCOVERY) if trunk else (FrameType.REGISTER, Reason.AGENT)
         )
         marker = INWARD + bytes([1, kind, 0, 0]) + self._nonce()
+        if kind == FrameType.REGISTER:
+            self._pace(port)
         for frame in (*frames, marker):
             self._links[port].send(frame)
         return self._packet_ins_before(lambda header, frame: (header.reason, frame) == (reason, marker))
+
+    def _pace(self, port: int) -> None:
+        """Stay below what the program lets a port send to the controller: AgentRate in p4src/frames.p4."""
+        now = time.monotonic()
+        due = max(self._due.get(port, now), now) + 0.002
+        if due - now > 0.8:
+            time.sleep(due - now - 0.8)
+        self._due[port] = due
 
     def _pour_out(self, frames: Sequence[bytes]) -> Output:
         for frame in frames:

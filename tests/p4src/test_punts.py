@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import pytest
-from tests.p4src.site_switch import NO_ROLE, SITES, dropped, grasp
+from tests.p4src.engine_switch import EngineSwitch
+from tests.p4src.site_switch import NO_ROLE, SITES, configure, dropped, grasp
 from tests.p4src.switch import Switch, unpack
 
 from grasp.control.wire import CPU_PORT, Drop, PacketIn, Reason
@@ -57,3 +58,21 @@ def test_other_frames_are_dropped(steady: Switch, kind: int, port: int, reason: 
 def test_another_version_is_malformed(steady: Switch, kind: FrameType, version: int) -> None:
     for port in (3, 6, NO_ROLE):
         assert dropped(steady, port, grasp(kind, 10, SITES[10].mac, version=version)) == Drop.MALFORMED
+
+
+def test_a_port_that_floods_the_controller_is_held_back_and_others_are_not() -> None:
+    """500 frames at once, then 500 a second (p4src/frames.p4); on the engine, whose time stands still."""
+    switch = EngineSwitch()
+    configure(switch)
+    frame = grasp(FrameType.REGISTER, 10, SITES[10].mac, BODY)
+
+    def passed(port: int, count: int) -> int:
+        return sum(len(switch.send(port, frame)) for _ in range(count))
+
+    assert passed(3, 800) == pytest.approx(500, abs=1)
+    assert passed(1, 1) == 1
+    assert passed(NO_ROLE, 1) == 1
+    switch.advance(100_000)
+    assert passed(3, 100) == pytest.approx(50, abs=1)
+    assert switch.counts("drops") == {Drop.RATE: 900 - 550 - 1}
+    switch.close()

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from finsy.proto import p4i, p4r
-from grasp.targets.v1model.program import Program
 
 from grasp.targets.v1model.objects import Counts
+from grasp.targets.v1model.program import Program
 
 from .entities import modify_only
 from .errors import invalid_argument

@@ -7,9 +7,9 @@ import time
 from collections.abc import Iterator
 
 from finsy.proto import p4i, p4r, p4t
-from grasp.targets.v1model.program import Program
 
 from grasp.targets.v1model.objects import DigestConfig, DigestList
+from grasp.targets.v1model.program import Program
 
 from .errors import already_exists, invalid_argument, not_found
 from .p4data import make_codec

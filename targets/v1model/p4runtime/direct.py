@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from finsy.proto import p4i, p4r
-from grasp.targets.v1model.program import Program
 
 from grasp.targets.v1model.objects import Key
+from grasp.targets.v1model.program import Program
 
 from . import meters
 from .counters import counts_message, read_counts

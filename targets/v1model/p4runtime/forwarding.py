@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from finsy.proto import p4i, p4r, rpc_code
-from grasp.targets.v1model.program import Program
 
 from grasp.targets.v1model.objects import DigestList, EngineError, IdleTimeout, PacketIn
+from grasp.targets.v1model.program import Program
 
 from .counters import Counter
 from .digests import Digest

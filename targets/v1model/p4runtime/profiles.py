@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from finsy.proto import p4i, p4r
-from grasp.targets.v1model.program import Program
 
 from grasp.targets.v1model.objects import Call, Group, GroupMember, Member, Target
+from grasp.targets.v1model.program import Program
 
 from . import actions
 from .errors import (

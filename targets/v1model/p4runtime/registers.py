@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from finsy.proto import p4d, p4i, p4r, p4t
+
 from grasp.targets.v1model.program import Program
 
 from .entities import modify_only

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from finsy.proto import p4r
-from grasp.targets.v1model.program import Program
 
 from grasp.targets.v1model.objects import CloneSession, Replica
+from grasp.targets.v1model.program import Program
 
 from .errors import already_exists, invalid_argument, not_found, out_of_range, unimplemented
 from .ports import decode_port
