@@ -82,7 +82,7 @@ def load_share(report: Report, topology: Topology) -> Figure:
             axes.plot(_hours(report), expected[:, site], color=_INK, linewidth=0.7, zorder=3)
         _lines(axes, report, members, np.asarray(report["jobs_per_site"]) / jobs)
         axes.plot([], [], color=_INK, linewidth=0.7, label="job after job")
-        axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+        axes.yaxis.set_major_formatter(PercentFormatter(1))
         axes.legend(loc="upper left")
     panels[0][0].set_ylim(top=1.4 * max(expected.max(), 0.01))
     panels[0][0].set_ylabel("share of the hour's jobs")
@@ -100,7 +100,7 @@ def load_map(report: Report) -> Figure:
     axes.set_yticks(range(len(sites)), [site.capitalize() for site in sites])
     axes.set_xlabel(_HOUR_LABEL)
     axes.grid(False)
-    figure.colorbar(image, ax=axes, label="share of the hour's jobs", format=PercentFormatter(1, decimals=0))
+    figure.colorbar(image, ax=axes, label="share of the hour's jobs", format=PercentFormatter(1))
     return figure
 
 
@@ -151,7 +151,7 @@ def connect_times(connect_us: Sequence[int]) -> Figure:
     axes.xaxis.set_minor_locator(NullLocator())
     axes.set_xlabel("SYN to SYN-ACK at the client, ms")
     axes.set_ylabel("share of connections")
-    axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+    axes.yaxis.set_major_formatter(PercentFormatter(1))
     return figure
 
 

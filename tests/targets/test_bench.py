@@ -17,7 +17,7 @@ from scapy.layers.inet import IP, TCP
 from scapy.layers.l2 import Ether
 
 from grasp import UserError
-from grasp.targets.bench import command, inside, network
+from grasp.targets.bench import inside, network, switch
 from grasp.targets.bench.scenario import ACK, BUDGET, ENERGY, SYN, VIP, full_name, segment, site_of
 from grasp.targets.v1model.compile import compile_program
 from grasp.targets.v1model.engine import Engine
@@ -56,8 +56,8 @@ def test_the_traffic_is_whole_connections_to_all_sites():
 @pytest.mark.packet
 def test_the_program_alone_as_json(capsys):
     parser = argparse.ArgumentParser()
-    command.configure(parser)
-    assert command.run(parser.parse_args(["switch", "--inside-only", "--rounds", "2", "--json"])) == 0
+    switch.configure(parser)
+    assert switch.run(parser.parse_args(["--inside-only", "--rounds", "2", "--json"])) == 0
     report = json.loads(capsys.readouterr().out)
     assert report["network"] is None
     assert 10_000 < report["inside"]["least"] <= report["inside"]["median"] <= report["inside"]["most"]
@@ -68,9 +68,9 @@ def test_the_program_alone_as_json(capsys):
 )
 def test_what_cannot_be_measured(words):
     parser = argparse.ArgumentParser()
-    command.configure(parser)
+    switch.configure(parser)
     with pytest.raises(UserError):
-        command.run(parser.parse_args(["switch", *words]))
+        switch.run(parser.parse_args([*words]))
 
 
 @pytest.mark.packet

@@ -63,7 +63,7 @@ def first_packets(result: Comparison) -> Figure:
     _plain_numbers(axes)
     axes.set_xlabel("until the answer is at the client's interface, ms")
     axes.set_ylabel("share of packets")
-    axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+    axes.yaxis.set_major_formatter(PercentFormatter(1))
     axes.legend(loc="lower right")
     return figure
 

@@ -48,7 +48,7 @@ def _panels(
             curve(axes, [row for row in here if row["scheduler"] == name], along, name, index)
         axes.set_title(f"{value:g} jobs an hour" if fixed == "jobs_per_hour" else f"k = {value:g} Wh")
         axes.set_xlabel(_LABELS[along])
-        axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+        axes.yaxis.set_major_formatter(PercentFormatter(1))
     panels[0].set_ylabel("jobs on green energy")
     panels[0].set_ylim(bottom=0)
     panels[-1].legend(loc="center left", bbox_to_anchor=(1, 0.5))

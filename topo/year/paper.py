@@ -65,7 +65,7 @@ def load_by_hour(day: Energy, job_wh: float, jobs: int) -> Finding:
     figure, panels = _by_group(day)
     for axes, members in panels:
         _lines(axes, day, members, counts / jobs)
-        axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+        axes.yaxis.set_major_formatter(PercentFormatter(1))
     panels[0][0].set_ylabel("share of the hour's jobs")
     panels[0][0].set_ylim(0, 1.3 * max(float(counts.max()) / jobs, 0.01))
     dark = (day.wh == 0).all(axis=1)
@@ -156,7 +156,7 @@ def _curves(
         axes.xaxis.set_major_formatter("{x:g}")
     axes.set_xlabel(label)
     axes.set_ylabel("jobs on green energy")
-    axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+    axes.yaxis.set_major_formatter(PercentFormatter(1))
     axes.set_ylim(bottom=0)
     axes.legend(loc="lower left")
     return figure

@@ -82,16 +82,16 @@ static void too_long(struct v1_switch *sw, struct v1_port *port, uint32_t length
 
 static void take(struct v1_switch *sw, struct v1_port *port, struct tpacket2_hdr *head) {
     uint8_t *data = (uint8_t *)head + head->tp_mac;
-    uint32_t length = head->tp_len;
+    uint32_t length = head->tp_len, tag = head->tp_status & TP_STATUS_VLAN_VALID ? TAG : 0;
     struct virtio_net_hdr offload;
-    if (head->tp_snaplen < length || length + TAG > V1_MAX_PACKET ||
+    if (head->tp_snaplen < length || length + tag > V1_MAX_PACKET ||
         head->tp_mac + length + V1_SLACK > port->slot_bytes) {
         too_long(sw, port, length);
         return;
     }
     memcpy(&offload, data - sizeof(offload), sizeof(offload));
     complete_checksum(&offload, data, length);
-    if (head->tp_status & TP_STATUS_VLAN_VALID)
+    if (tag)
         data = insert_tag(head, data, &length);
     port->counts.rx_packets++;
     port->counts.rx_bytes += length;

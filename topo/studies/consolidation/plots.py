@@ -163,7 +163,7 @@ def energy(found: Document) -> Figure:
     above.set_ylabel("energy, kWh")
     above.legend(loc="center left", bbox_to_anchor=(1, 0.5))
     below.set_ylabel("late or lost")
-    below.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+    below.yaxis.set_major_formatter(PercentFormatter(1))
     below.legend(loc="center left", bbox_to_anchor=(1, 0.5), title="cause")
     below.set_xticks(range(len(scenarios)), scenarios)
     for axes in (above, below):
@@ -196,7 +196,7 @@ def thresholds(found: Document) -> Figure:
     )
     axes.axvline(rows[0]["just_enough_wh"] / 1000, color=style.INK, linewidth=0.8, label="just enough")
     axes.set(xlabel="energy, kWh", ylabel="late requests", ylim=(0, None), xlim=(0, None))
-    axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+    axes.yaxis.set_major_formatter(PercentFormatter(1))
     axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
     return figure
 

@@ -89,7 +89,7 @@ def ladder(found: Document) -> Figure:
     axes.set_xticks(places, [f"({row['idle']:.0%}, {row['pue']:.1f})" for row in rows])
     axes.set_xlabel("(idle power over peak power, PUE)")
     axes.set_ylabel("cost saved")
-    axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+    axes.yaxis.set_major_formatter(PercentFormatter(1))
     axes.grid(False, axis="x")
     axes.margins(y=0.1)
     axes.legend(loc="upper left")
@@ -173,7 +173,7 @@ def delay(found: Document) -> Figure:
     least = 1 - rows[0]["saved"]
     _line(axes, [row["hours"] for row in rows], [(1 - row["saved"]) / least - 1 for row in rows], _FREE, "")
     axes.axhline(0, color=style.INK, linewidth=0.8)
-    axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+    axes.yaxis.set_major_formatter(PercentFormatter(1))
     axes.set(xlabel="delay, h", ylabel=f"cost above that at {rows[0]['hours']} h")
     return figure
 
@@ -199,7 +199,7 @@ def signals(found: Document) -> Figure:
             _points(axes, mine, (look[0], "none", marker), f"{signal}{words}", "none", size=8)
     axes.axhline(0, color=style.INK, linewidth=0.8)
     for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_formatter(PercentFormatter(1, decimals=0))
+        axis.set_major_formatter(PercentFormatter(1))
     axes.set(xlabel="carbon saved", ylabel="cost saved")
     axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
     return figure
@@ -229,7 +229,7 @@ def join(found: Document) -> Figure:
                 label=label,
             )
             axes.bar_label(bars, [f"{value:.1%}" for value in values], padding=2, fontsize=7)
-        axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+        axes.xaxis.set_major_formatter(PercentFormatter(1))
         axes.set_xlabel(title)
         axes.grid(False, axis="y")
         axes.margins(x=0.12)
