@@ -64,6 +64,8 @@ def examine() -> list[Finding]:
         _program("ip", "emulated networks", True, f"{debian}iproute2"),
         _program("mnexec", "emulated hosts", True, f"{debian}mininet"),
         _program("ethtool", "switches off offloads that break checksums", True, f"{debian}ethtool"),
+        _program("ifconfig", "emulated hosts", True, f"{debian}net-tools"),
+        _program("mount", "emulated networks", True, f"{debian}mount"),
         _program("nsenter", "grasp shell", True, f"{debian}util-linux"),
         Finding("root", "networks and raw sockets", True, _attempt(_root), "run as root (sudo)"),
         Finding(
@@ -72,6 +74,7 @@ def examine() -> list[Finding]:
         Finding(
             "network namespaces", "emulated networks", True, _attempt(_namespace), "CAP_SYS_ADMIN is needed"
         ),
+        _program("ovs-vswitchd", "grasp compare, --control openflow", False, f"{debian}openvswitch-switch"),
         _program("p4c-bm2-ss", "recompiles the P4 program after a change", False, sources + " (p4lang/p4c)"),
         _program(
             "simple_switch_grpc", "--target bmv2", False, sources + " (p4lang/behavioral-model with PI)"
@@ -119,11 +122,16 @@ def _print_table(findings: list[Finding]) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    console = Console()
     table = Table(title=f"grasp {grasp.__version__} on this machine", title_justify="left", box=None)
-    for column in ("", "what", "for", "found", "what to do"):
-        table.add_column(column, overflow="fold")
+    table.add_column()
+    table.add_column("what", no_wrap=True)
+    table.add_column("for", overflow="fold")
+    table.add_column("found", overflow="fold")
     for finding in findings:
         mark = "[green]ok[/]" if finding.found else "[red]missing[/]" if finding.needed else "optional"
-        remedy = "" if finding.found else finding.remedy
-        table.add_row(mark, finding.name, finding.purpose, finding.found or "-", remedy)
-    Console().print(table)
+        table.add_row(mark, finding.name, finding.purpose, finding.found or "-")
+    console.print(table)
+    for finding in findings:
+        if not finding.found:
+            console.print(f"{finding.name}: {finding.remedy}", soft_wrap=True, highlight=False)
