@@ -182,11 +182,12 @@ def test_in_transit_an_earlier_connection_is_not_kept_alive(switch: Switch) -> N
     prefer(switch, 10, 1)
     switch.send(6, arriving(10, 5))
     returning = ipv4(SITES[200], FAR_CLIENT.address, from_server(5, "A"))
-    for _ in range(4):
+    for sequence in range(4):
         switch.advance(EXPIRY * 2 // 3)  # together longer than the service's timeout
         heartbeat(switch, 10)
-        switch.send(7, returning)
-        switch.send(6, arriving(200, 5, "A"))
+        switch.send(7, probe(200, sequence=sequence))
+        assert len(switch.send(7, returning)) == 1
+        assert len(switch.send(6, arriving(200, 5, "A"))) == 1
     switch.send(6, arriving(10, 5))
     assert switch.counts("events")[Event.CHARGED_ON_ARRIVAL] == 2
 
