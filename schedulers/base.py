@@ -28,6 +28,7 @@ __all__ = [
     "MWH_LIMIT",
     "FloatArray",
     "IntArray",
+    "Reports",
     "Scheduler",
     "Setting",
     "milliwatt_hours",
@@ -47,6 +48,20 @@ class Setting:
 
     weights: Mapping[str, float] = field(default_factory=lambda: {GREEN_ENERGY: 1.0})
     distance_km: FloatArray | None = None
+
+
+class Reports(dict[str, ArrayLike]):
+    """What the sites report, for one rule; a parameter that is not there raises a UserError naming both."""
+
+    def __init__(self, rule: str, reports: Mapping[str, ArrayLike]) -> None:
+        super().__init__(reports)
+        self._rule = rule
+
+    def __missing__(self, parameter: str) -> ArrayLike:
+        raise UserError(
+            f"scheduler {self._rule!r} needs the parameter {parameter!r}; "
+            f"the energy source has {', '.join(self)}"
+        )
 
 
 class Scheduler(ABC):
@@ -110,10 +125,4 @@ class Scheduler(ABC):
         return pour(self.budgets(forecast_wh), job_wh, jobs)
 
     def _reported(self, reports: Mapping[str, ArrayLike], parameter: str) -> ArrayLike:
-        try:
-            return reports[parameter]
-        except KeyError:
-            raise UserError(
-                f"scheduler {self.name!r} needs the parameter {parameter!r}; "
-                f"the energy source has {', '.join(reports)}"
-            ) from None
+        return Reports(self.name, reports)[parameter]

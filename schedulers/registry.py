@@ -58,6 +58,8 @@ def _load(point: EntryPoint) -> type[Scheduler]:
         raise UserError(f"{where} cannot be loaded ({type(error).__name__}: {error})") from error
     if not (isinstance(kind, type) and issubclass(kind, Scheduler)):
         raise UserError(f"{where} is not a subclass of grasp.schedulers.base.Scheduler")
+    if missing := sorted(kind.__abstractmethods__):
+        raise UserError(f"{where} does not define {', '.join(missing)}")
     if getattr(kind, "name", None) != point.name:
         raise UserError(f"{where} calls itself {getattr(kind, 'name', None)!r}; both names must be the same")
     return kind

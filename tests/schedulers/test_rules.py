@@ -11,7 +11,7 @@ import pytest
 
 from grasp import UserError
 from grasp.schedulers import registry
-from grasp.schedulers.base import Setting
+from grasp.schedulers.base import Reports, Setting
 from grasp.schedulers.registry import SCHEDULERS, scheduler
 
 DOCS = Path(__file__).parents[2] / "docs" / "schedulers.md"
@@ -58,6 +58,13 @@ def test_weighted_adds_up_parameters_and_is_never_below_nothing() -> None:
 def test_weighted_without_weights_is_green() -> None:
     reports = {"green_energy": [[100.0, 30.0]]}
     assert scheduler("weighted").forecast(reports).tolist() == [[100.0, 30.0]]
+
+
+def test_what_is_not_reported_is_named_with_the_rule_that_needs_it() -> None:
+    reports = Reports("thrifty", {"green_energy": [[1.0]], "price": [[2.0]]})
+    assert reports["price"] == [[2.0]]
+    with pytest.raises(UserError, match=r"'thrifty' needs the parameter 'carbon'.* green_energy, price$"):
+        reports["carbon"]
 
 
 def test_persistence_goes_by_the_hour_before() -> None:
@@ -114,6 +121,11 @@ def test_the_documented_example_works(own: Path) -> None:
             "from grasp.schedulers.green import Green\nclass Rule(Green): ...",
             "own = broken:Rule",
             "calls itself 'green'",
+        ),
+        (
+            "from grasp.schedulers.base import Scheduler\nclass Rule(Scheduler):\n    name = 'own'",
+            "own = broken:Rule",
+            "does not define budgets",
         ),
     ],
 )

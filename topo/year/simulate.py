@@ -130,7 +130,7 @@ def _sweep(args: argparse.Namespace) -> "Sweep":
     """Return the sweep that was asked for, having refused what cannot be meant."""
     from grasp.schedulers.registry import scheduler
     from grasp.schedulers.shifting import Battery, Waiting
-    from grasp.topo.year.sweep import LIMIT, Study, Sweep, cut, is_policy, load, setting
+    from grasp.topo.year.sweep import LIMIT, Study, Sweep, cut, forecast, is_policy, load, setting
 
     names = tuple(args.schedulers.split(","))
     if len(set(names)) < len(names):
@@ -162,7 +162,7 @@ def _sweep(args: argparse.Namespace) -> "Sweep":
     cut(year, sweep.study.span)
     for name in names:
         if name != LIMIT and not is_policy(name):
-            scheduler(name, setting(sweep.study, year)).forecast(year.reports)
+            forecast(scheduler(name, setting(sweep.study, year)), year)
     return sweep
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NotRequired, TypedDict
 import numpy as np
 
 from grasp import UserError
-from grasp.schedulers.base import FloatArray, Setting
+from grasp.schedulers.base import FloatArray, Reports, Scheduler, Setting
 from grasp.schedulers.ratio import green_ratio_limit
 from grasp.schedulers.registry import scheduler
 from grasp.schedulers.shifting import Battery, Waiting, shift
@@ -148,7 +148,7 @@ def reckon(task: Task) -> list[Row]:
     else:
         rule = scheduler(task.scheduler, setting(task.study, year))
         # The whole year is forecast, since the hour before the first of a span is not in the span.
-        believed = cut(replace(year, wh=rule.forecast(year.reports)), task.study.span)
+        believed = cut(replace(year, wh=forecast(rule, year)), task.study.span)
         ratios = green_ratios(rule, believed.wh, hours.wh, task.job_wh, task.jobs, task.study.divisible)
     # The description of a synthetic year is all of it; of files, it does not say which.
     text = task.source.text
@@ -168,6 +168,16 @@ def reckon(task: Task) -> list[Row]:
         for row, wait in zip(rows, waits, strict=True):
             row["mean_wait_h"] = round(float(wait), DIGITS)
     return rows
+
+
+def forecast(rule: Scheduler, year: Energy) -> FloatArray:
+    """Return what the rule goes by, of the year's shape; raises UserError if it needs what is not there."""
+    wh = np.asarray(rule.forecast(Reports(rule.name, year.reports)), dtype=np.float64)
+    if wh.shape != year.wh.shape:
+        raise UserError(
+            f"scheduler {rule.name!r}: its forecast has the shape {wh.shape}, not {year.wh.shape}"
+        )
+    return wh
 
 
 def is_policy(name: str) -> bool:

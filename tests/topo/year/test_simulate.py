@@ -5,6 +5,7 @@ import argparse
 import csv
 import io
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 from grasp import UserError
+from grasp.schedulers.green import Green
 from grasp.telemetry.energy.sources import parse_energy
 from grasp.topo.year import simulate
 
@@ -213,6 +215,25 @@ def test_energy_moved_in_time(capsys: pytest.CaptureFixture[str]) -> None:
 def test_mistakes_are_named(capsys: pytest.CaptureFixture[str], words: tuple[str, ...], message: str) -> None:
     with pytest.raises(UserError, match=message):
         call(capsys, *words)
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("reports['price']", "scheduler 'own' needs the parameter 'price'.*has green_energy$"),
+        ("reports['green_energy'][:, :3]", r"scheduler 'own': .*shape \(8760, 3\), not \(8760, 9\)"),
+    ],
+)
+def test_a_forecast_of_ones_own_that_cannot_be(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, body: str, message: str
+) -> None:
+    def forecast(self: Green, reports: Mapping[str, Any]) -> Any:
+        return eval(body, {"reports": reports})
+
+    own = type("Own", (Green,), {"name": "own", "forecast": forecast})
+    monkeypatch.setattr("grasp.schedulers.registry._KINDS", {"own": own})
+    with pytest.raises(UserError, match=message):
+        call(capsys, "--schedulers", "own")
 
 
 def test_nobody_at_the_address(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
