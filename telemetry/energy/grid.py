@@ -64,7 +64,7 @@ def read_bytes(path: Path) -> bytes:
 def read_lines(path: Path) -> list[str]:
     """Return the lines of a text file, perhaps packed by gzip; raises UserError for what is none."""
     try:
-        return read_bytes(path).decode().splitlines()
+        return read_bytes(path).decode("utf-8-sig").splitlines()  # spreadsheets put a mark first
     except UnicodeDecodeError as error:
         raise UserError(f"{path}: not a text file ({error.reason} at byte {error.start})") from error
 

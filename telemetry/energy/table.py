@@ -114,9 +114,12 @@ def read(path: Path, kind: str, time_zone: str | None = None, fill: str = "none"
 def _csv(path: Path) -> pd.DataFrame:
     """Return the cells as they stand: what they mean is decided below. Every row is as wide as the header."""
     try:
-        header, *rows = csv.reader(grid.read_lines(path), strict=True)
-    except (csv.Error, ValueError) as error:
+        cells = list(csv.reader(grid.read_lines(path), strict=True))
+    except csv.Error as error:
         raise UserError(f"{path}: not a CSV table ({error})") from None
+    if not cells:
+        raise UserError(f"{path}: is empty")
+    header, *rows = cells
     for number, row in enumerate(rows, 1):
         if len(row) != len(header):
             raise UserError(f"{path}, row {number}: {len(row)} cells, where the header has {len(header)}")
@@ -204,10 +207,10 @@ def _parse(path: Path, rows: pd.DataFrame, stamps: "pd.Series[str]") -> tuple[pd
     # 24:00 is the next day's 0:00.
     texts = [f"{part[1]}T{int(part[2]) % 24:02}:00{part[3] or ''}" for part in found]
     days = pd.to_timedelta([int(part[2]) // 24 for part in found], unit="D")
-    try:
-        times = pd.DatetimeIndex(pd.to_datetime(texts, utc=offsets == {True}, format="ISO8601"))
-    except ValueError as error:
-        raise UserError(f"{path}: a stamp is no time ({str(error).splitlines()[0]})") from None
+    times = pd.DatetimeIndex(pd.to_datetime(texts, utc=offsets == {True}, format="ISO8601", errors="coerce"))
+    wrong = pd.Series(times.isna(), index=rows.index)
+    if wrong.any():
+        raise UserError(f"{path}, {_row(rows, wrong)}: {stamps[wrong].iloc[0]!r} is no time")
     return times + days, offsets == {True}
 
 

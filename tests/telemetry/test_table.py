@@ -103,6 +103,18 @@ def test_a_year_with_29_february_is_whole_without_it(tmp_path: Path) -> None:
     assert columns.parameters["green_energy"][:, 0].tolist() == EXPECTED.tolist()
 
 
+def test_a_spreadsheets_mark_is_no_part_of_the_first_name(tmp_path: Path) -> None:
+    content = lines(year(2023), "hour_start", GOOD[0][1])
+    content[0] = "\ufeff" + content[0]
+    assert (read(tmp_path, content).parameters["green_energy"][:, 0] == EXPECTED).all()
+
+
+def test_an_empty_file_is_named_as_such(tmp_path: Path) -> None:
+    (tmp_path / "own.csv").write_bytes(b"")
+    with pytest.raises(UserError, match=r"own\.csv: is empty"):
+        table.read(tmp_path / "own.csv", "csv")
+
+
 def test_rows_may_be_in_any_order_and_sites_mixed(tmp_path: Path) -> None:
     both = [
         line for hour in year(2023) for line in (f"{hour:%Y-%m-%dT%H}:00Z,b,1", f"{hour:%Y-%m-%dT%H}:00Z,a,2")
@@ -153,7 +165,7 @@ FAULTS = [
     (lambda content: content[:10] + content[9:], r"row 10: the hour 2023-01-01T08Z of here is there twice"),
     (edited(5, "T04:00", "T04:30"), r"row 5: '2023-01-01T04:30Z' is not a full hour"),
     (edited(5, "T04:00", "T25:00"), r"row 5: '2023-01-01T25:00Z' is not a full hour"),
-    (edited(5, "01-01T", "02-30T"), "a stamp is no time"),
+    (edited(5, "01-01T", "02-30T"), r"row 5: '2023-02-30T.*' is no time"),
     (edited(5, "2023-01-01T04:00Z", "noon"), "row 5: 'noon' is not a full hour"),
     (edited(5, "Z", ""), "some stamps have an offset from UTC and some have none"),
     (edited(5, "here,", ","), "row 5: no site's name"),
