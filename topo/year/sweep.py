@@ -237,8 +237,13 @@ def _gather(client: "Client", work: list[Task]) -> Iterator[list[Row]]:
 def _connect(address: str) -> "Client":
     try:
         from distributed import Client
+        from distributed.comm import get_address_host_port
     except ImportError:
         raise UserError("--dask needs the package distributed: pip install 'grasp-p4[dask]'") from None
+    try:
+        get_address_host_port(address)  # else a client that was begun goes on trying, and the process with it
+    except ValueError as error:
+        raise UserError(f"--dask {address}: not an address such as tcp://host:8786 ({error})") from None
     try:
         return Client(address, timeout=CLUSTER_PATIENCE_S, set_as_default=False)  # type: ignore[no-untyped-call]
     except (OSError, ValueError, TimeoutError) as error:

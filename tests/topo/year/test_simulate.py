@@ -241,3 +241,12 @@ def test_nobody_at_the_address(capsys: pytest.CaptureFixture[str], monkeypatch: 
     monkeypatch.setattr("grasp.topo.year.sweep.CLUSTER_PATIENCE_S", 0.2)
     with pytest.raises(UserError, match=r"--dask tcp://127\.0\.0\.1:9: no Dask scheduler answers"):
         call(capsys, "--dask", "tcp://127.0.0.1:9")
+
+
+@pytest.mark.parametrize("address", ["nonsense", "::::", "http://127.0.0.1:9"])
+def test_what_is_no_address_is_refused_before_a_client_waits_for_it(
+    capsys: pytest.CaptureFixture[str], address: str
+) -> None:
+    pytest.importorskip("distributed")
+    with pytest.raises(UserError, match=f"--dask {address}: not an address such as tcp://host:8786"):
+        call(capsys, "--dask", address)
