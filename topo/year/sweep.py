@@ -237,7 +237,7 @@ def _gather(client: "Client", work: list[Task]) -> Iterator[list[Row]]:
 def _connect(address: str) -> "Client":
     try:
         from distributed import Client
-        from distributed.comm import get_address_host_port
+        from distributed.comm.addressing import get_address_host_port
     except ImportError:
         raise UserError("--dask needs the package distributed: pip install 'grasp-p4[dask]'") from None
     try:
