@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from finsy.proto import p4d, p4r, rpc_code
 
 from grasp.targets.v1model.objects import CloneSession, Counts, Rates, Replica
 
-from .rig import COUNTERS, METERS, REGISTERS, VALUE_SETS, Update, bits, exact, refusal
+from .rig import COUNTERS, METERS, REGISTERS, VALUE_SETS, Refused, Update, bits, exact, refusal
 
 BOTH = p4r.CounterData(packet_count=3, byte_count=9)
 RATES = p4r.MeterConfig(cir=1, cburst=2, pir=3, pburst=4)
@@ -224,3 +226,22 @@ BACKUP = p4r.Replica(egress_port=1, backup_replicas=[p4r.BackupReplica(port=b"\2
 async def test_wrong_replication_is_refused(client, kind, code, wrong):
     await client.insert(multicast(1), clone(1))
     assert await refusal(client.write((kind, wrong))) == code
+
+
+async def test_writes_go_on_while_registers_are_read(client, engine):
+    read = asyncio.create_task(client.read(*[cell("cells")] * 4000))
+    written = 0
+    while not read.done():
+        await client.modify(cell("cells", 0, b"\7"))
+        written += not read.done()
+    assert len(await read) == 4000 * 16
+    assert written > 1  # of which one may have been on its way before the read began
+
+
+async def test_registers_of_a_pipeline_that_is_replaced_meanwhile(client):
+    read = asyncio.create_task(client.read(*[cell("cells")] * 4000))
+    await client.modify(cell("cells", 0, b"\7"))
+    await client.set_config()
+    with pytest.raises(Refused) as refused:
+        await read
+    assert refused.value.code == rpc_code.FAILED_PRECONDITION

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
+from itertools import islice
 from typing import Any, TypeAlias
 
 import grpc
@@ -21,9 +22,11 @@ from .errors import (
     SPACE,
     BatchError,
     P4RuntimeError,
+    failed_precondition,
     permission_denied,
     unimplemented,
 )
+from .forwarding import Forwarding
 from .pipeline import Pipelines
 
 API_VERSION = "1.5.0"
@@ -115,19 +118,33 @@ class P4RuntimeService(p4r_grpc.P4RuntimeServicer):
             outcomes: list[P4RuntimeError | None] = []
             async with self.pipelines.lock:
                 forwarding = self.pipelines.current
-                for wanted in request.entities:
-                    try:
-                        for entity in forwarding.read(wanted):
-                            if role.access.covers(p4_id(entity)):
-                                found.append(entity)
-                            if len(found) % READ_CHUNK == 0:
-                                await asyncio.sleep(0)  # packets go on while registers are read
-                        outcomes.append(None)
-                    except P4RuntimeError as error:
-                        outcomes.append(error)
+            for wanted in request.entities:
+                entities = forwarding.read(wanted)
+                # Register arrays are large, and each is copied when it is come to: writes and packets go on
+                # between their parts. What writes change in number is read at once.
+                size = READ_CHUNK if wanted.HasField("register_entry") else None
+                try:
+                    while part := await self._read_part(forwarding, entities, size):
+                        found += [entity for entity in part if role.access.covers(p4_id(entity))]
+                    outcomes.append(None)
+                except P4RuntimeError as error:
+                    if forwarding is not self.pipelines.current:
+                        raise
+                    outcomes.append(error)
             for start in range(0, len(found), READ_CHUNK):
                 yield p4r.ReadResponse(entities=found[start : start + READ_CHUNK])
             _raise_refused(outcomes)
+
+    async def _read_part(
+        self, forwarding: Forwarding, entities: Iterator[p4r.Entity], size: int | None
+    ) -> list[p4r.Entity]:
+        """The next `size` entities, or all that are left; refused when the pipeline is another by now."""
+        async with self.pipelines.lock:
+            if forwarding is not self.pipelines.current:
+                raise failed_precondition("the pipeline was replaced while it was read")
+            part = list(islice(entities, size))
+        await asyncio.sleep(0)
+        return part
 
     async def StreamChannel(  # noqa: N802
         self, requests: AsyncIterator[p4r.StreamMessageRequest], context: _Context
