@@ -82,7 +82,7 @@ run_tests() {
     $VENV/bin/ruff check .
     $VENV/bin/ruff format --check .
     $VENV/bin/mypy
-    $VENV/bin/clang-format --dry-run --Werror $(find targets tests -name '*.[ch]')
+    $VENV/bin/clang-format --dry-run --Werror $(find targets topo tests -name '*.[ch]')
     $VENV/bin/python -m pytest -q "$@"
 }
 

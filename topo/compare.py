@@ -4,8 +4,10 @@
 Several rounds, one network after the other: each is built anew, does the hours of a run, and is then asked
 what a first packet waits for, how many connections a second it takes, and what it does when a site dies,
 a forecast comes, and the controller is killed. The results folder gets comparison.json, plots and index.html.
+Three rounds take six to eight minutes; a busy machine makes the figures worse, and the baseline's most of all.
 
   grasp compare                            three rounds of each
+  grasp compare --rounds 1 --hours 2       a first look, in two minutes
   grasp compare --target bmv2 --rounds 2   P4 on BMv2 as well, in a third column
 """
 
@@ -43,12 +45,13 @@ def run(args: argparse.Namespace) -> int:
     if not 1 <= args.rounds <= 100:
         raise UserError(f"--rounds {args.rounds}: must be between 1 and 100")
     begun = time.monotonic()
+    from grasp.topo.comparison.openings import library
     from grasp.topo.isolation import enter
     from grasp.topo.planes import check_scheduler
 
     for side in _sides(settings).values():
         check_scheduler(side.control, side.scheduler)
-
+    library()  # a machine without a compiler is told before anything is built
     enter()
     return _compare(settings, args, begun)
 

@@ -22,13 +22,17 @@ from grasp.topo.traffic import Outcome
 
 
 class Progression:
-    """A line on standard error that follows a run: phase or hour, jobs so far, green ratio so far."""
+    """A line on standard error that follows a run: phase or hour, jobs so far, green ratio so far.
+
+    Where standard error is no terminal, as in a log, it is a line for each phase instead.
+    """
 
     def __init__(self, settings: Settings, energy_wh: FloatArray, heading: str = "") -> None:
         self._settings = settings
         self._heading = heading
         self._green_left = energy_wh / settings.job_energy  # in jobs
         self._served = self._green = 0.0
+        self._console = Console(stderr=True)
         self._progress = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}"),
@@ -36,8 +40,9 @@ class Progression:
             MofNCompleteColumn(),
             TextColumn("{task.fields[ratio]}"),
             TimeElapsedColumn(),
-            console=Console(stderr=True),
+            console=self._console,
             transient=True,
+            disable=not self._console.is_terminal,
         )
         total = settings.hours * settings.jobs_per_hour
         self._task = self._progress.add_task("starting", total=total, ratio="")
@@ -54,6 +59,8 @@ class Progression:
     def phase(self, text: str) -> None:
         """Show what is being done."""
         self._progress.update(self._task, description=self._heading + text)
+        if not self._console.is_terminal:
+            self._console.print(self._heading + text, soft_wrap=True, highlight=False)
 
     def hour(self, hour: int) -> None:
         """Show the hour of the day."""

@@ -8,7 +8,9 @@ each from a port that it has not used before, and says with an `Answer` what bec
 kernel knows nothing of these connections and resets each when it is answered, which ends it everywhere.
 """
 
+import ctypes
 import json
+import os
 import socket
 import struct
 import sys
@@ -16,16 +18,57 @@ import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from ipaddress import IPv4Address
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grasp.targets.v1model.compile import compile_shared
 
 _IPV4 = 0x0800
 _SO_RCVBUFFORCE = 33  # asm-generic/socket.h
+_SO_TIMESTAMPNS = 35
+_SOL_PACKET = 263  # linux/socket.h
+_PACKET_IGNORE_OUTGOING = 23  # linux/if_packet.h
 _BUFFER = 1 << 24  # bytes: answers of a second wait there while this program does not get to run
-_OUTGOING = 4  # PACKET_OUTGOING of linux/if_packet.h
 _WAIT = 1.0  # seconds after the last one in which an answer counts
-_SYN_ACK = 0x12
 # Without those that a client's kernel gives to its own connections (ip_local_port_range).
 _PORTS = (range(1024, 32_768), range(61_000, 65_536))
-_SLICE = 0.001  # seconds: SYNs due within it are sent at once
+_SECOND = 1e9  # nanoseconds
+
+
+class _Order(ctypes.Structure):
+    """`struct order` of openings.c."""
+
+    _fields_ = (
+        ("frames", ctypes.c_char_p),
+        ("count", ctypes.c_uint32),
+        ("rate", ctypes.c_double),
+        ("patience", ctypes.c_uint64),
+        ("wait", ctypes.c_uint64),
+        ("address", ctypes.c_uint32),
+        ("port", ctypes.c_uint16),
+    )
+
+
+class _Result(ctypes.Structure):
+    """`struct result` of openings.c."""
+
+    _fields_ = (
+        ("sent", ctypes.c_void_p),
+        ("answered", ctypes.c_void_p),
+        ("begun", ctypes.c_uint64),
+        ("ended", ctypes.c_uint64),
+        ("sent_count", ctypes.c_uint32),
+        ("answered_count", ctypes.c_uint32),
+    )
+
+
+def library() -> ctypes.CDLL:
+    """Return the inner loop, compiled if need be; raises UserError without a C compiler."""
+    source = Path(__file__).parent / "openings.c"
+    return ctypes.CDLL(str(compile_shared([source], "openings")), use_errno=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,62 +120,48 @@ class Generator:
     """Sends and counts at an interface."""
 
     def __init__(self, interface: str, client: str, gateway: str, address: str, port: int) -> None:
-        self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_IPV4))
-        self._socket.bind((interface, _IPV4))
+        self._library = library()
+        self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
         self._socket.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _BUFFER)
-        self._socket.setblocking(False)
+        self._socket.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+        self._socket.setsockopt(_SOL_PACKET, _PACKET_IGNORE_OUTGOING, 1)
+        self._socket.bind((interface, _IPV4))
         mac = self._socket.getsockname()[4]
         self._opening = Opening(mac, bytes.fromhex(gateway.replace(":", "")), client, address, port)
         self._ports: Iterator[int] = (port for part in _PORTS for port in part)
-        self._from = IPv4Address(address).packed, port
+        self._from = int.from_bytes(IPv4Address(address).packed, sys.byteorder), port
 
     def carry_out(self, order: Order) -> Answer:
-        """Send and wait; ports that are used up end the sending early."""
+        """Send and wait; ports that are used up end the sending early. Raises OSError."""
         wanted = round(order.rate * order.seconds)
-        frames = [
-            (port, self._opening.frame(port)) for _, port in zip(range(wanted), self._ports, strict=False)
-        ]
-        sent: dict[int, float] = {}
-        took: dict[int, float] = {}
-        time.sleep(max(order.at - time.monotonic(), 0))
-        begin = time.monotonic()
+        frames = [self._opening.frame(port) for port in islice(self._ports, wanted)]
+        sent, answered = (np.zeros(len(frames), dtype=np.uint64) for _ in range(2))
         # As long again as ordered, then a rate that cannot be reached is given up.
-        while len(sent) < len(frames) and time.monotonic() < begin + 2 * order.seconds:
-            due = (time.monotonic() - begin + _SLICE) * order.rate
-            while len(sent) < min(due, len(frames)):
-                port, frame = frames[len(sent)]
-                try:
-                    self._socket.send(frame)
-                except BlockingIOError:  # the interface's queue is full
-                    break
-                sent[port] = time.monotonic()
-            self._take(sent, took)
-            time.sleep(_SLICE / 4)
-        seconds = time.monotonic() - begin
-        while time.monotonic() < begin + seconds + _WAIT and len(took) < len(sent):
-            self._take(sent, took)
-            time.sleep(_SLICE)
-        waits = sorted(took.values())
-        return Answer(len(sent), seconds, len(took), _quantile(waits, 0.5), _quantile(waits, 0.99))
-
-    def _take(self, sent: dict[int, float], took: dict[int, float]) -> None:
-        """Read the answers that wait."""
-        address, port = self._from
-        while True:
-            try:
-                frame, (_, _, kind, *_) = self._socket.recvfrom(256)
-            except BlockingIOError:
-                return
-            if kind == _OUTGOING or len(frame) < 54 or frame[26:30] != address:
-                continue
-            source, local = struct.unpack_from("!HH", frame, 34)
-            if source == port and frame[47] & _SYN_ACK == _SYN_ACK and local in sent and local not in took:
-                took[local] = time.monotonic() - sent[local]
+        patience = round(2 * order.seconds * _SECOND)
+        asked = _Order(
+            b"".join(frames), len(frames), order.rate, patience, round(_WAIT * _SECOND), *self._from
+        )
+        result = _Result(sent.ctypes.data, answered.ctypes.data)
+        time.sleep(max(order.at - time.monotonic(), 0))
+        status = self._library.openings_carry_out(
+            self._socket.fileno(), ctypes.byref(asked), ctypes.byref(result)
+        )
+        if status < 0:
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+        is_answered = answered > 0
+        waits = np.sort((answered - sent)[is_answered]) / 1000
+        return Answer(
+            result.sent_count,
+            (result.ended - result.begun) / _SECOND,
+            result.answered_count,
+            _quantile(waits, 0.5),
+            _quantile(waits, 0.99),
+        )
 
 
-def _quantile(ordered: list[float], share: float) -> float | None:
-    """Return a quantile of sorted seconds, in microseconds."""
-    return round(ordered[int(share * (len(ordered) - 1))] * 1e6, 1) if ordered else None
+def _quantile(ordered: NDArray[np.float64], share: float) -> float | None:
+    """Return a quantile of sorted values."""
+    return round(float(ordered[int(share * (len(ordered) - 1))]), 1) if len(ordered) else None
 
 
 def main(interface: str, client: str, gateway: str, address: str, port: int) -> None:
