@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 HELP = "emulate a network and spread jobs over its sites by their green energy"
 
+_MOST_JOBS_A_SECOND = 2_000  # real connections, each with a process's share of one machine
 _HIDDEN = (Path("/run"), Path("/proc"), Path("/sys"))  # a run sees its own there
 
 
@@ -48,7 +49,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     energy = parser.add_argument_group("energy")
     energy.add_argument(
-        "--energy", default="synthetic", metavar="SOURCE", help="synthetic (default) or tmy3:DIR"
+        "--energy",
+        default="synthetic",
+        metavar="SOURCE",
+        help="synthetic (default), tmy3:DIR, epw:DIR, csv:FILE or another of those in docs/energy.md",
     )
     energy.add_argument(
         "--model", choices=("grasp2018", "pvwatts"), default="grasp2018", help="(default: grasp2018)"
@@ -113,6 +117,12 @@ def check(settings: "Settings") -> None:
     ):
         if not (math.isfinite(value) and least <= value <= most):
             raise UserError(f"{option} {value:g}: must be between {least:g} and {most:g}")
+    rate = settings.jobs_per_hour / settings.seconds_per_hour
+    if rate > _MOST_JOBS_A_SECOND:
+        raise UserError(
+            f"--jobs-per-hour {settings.jobs_per_hour}: with --seconds-per-hour {settings.seconds_per_hour:g} "
+            f"that is {rate:,.0f} jobs a second; a run's clients open {_MOST_JOBS_A_SECOND:,} at most"
+        )
     if not re.fullmatch(r"\d\d-\d\d", settings.date):
         raise UserError(f"--date {settings.date}: must be month and day, such as 06-21")
 

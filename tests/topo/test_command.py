@@ -23,6 +23,10 @@ from grasp.topo.ring import Ring
         ({"job_energy": 0.0}, "--job-energy 0"),
         ({"seed": -1}, "--seed -1"),
         ({"date": "june"}, "--date june"),
+        (
+            {"jobs_per_hour": 6001},
+            "--jobs-per-hour 6001: with --seconds-per-hour 3 that is 2,000 jobs a second",
+        ),
     ],
 )
 def test_mistakes_are_named(change: dict[str, object], option: str) -> None:
@@ -30,8 +34,9 @@ def test_mistakes_are_named(change: dict[str, object], option: str) -> None:
         check(replace(Settings(), **change))  # type: ignore[arg-type]
 
 
-def test_defaults_are_right() -> None:
+def test_what_a_run_can_do_is_right() -> None:
     check(Settings())
+    check(replace(Settings(), jobs_per_hour=6000))
 
 
 def test_results_are_never_written_over(tmp_path: Path) -> None:
