@@ -120,8 +120,9 @@ def check(settings: "Settings") -> None:
     rate = settings.jobs_per_hour / settings.seconds_per_hour
     if rate > _MOST_JOBS_A_SECOND:
         raise UserError(
-            f"--jobs-per-hour {settings.jobs_per_hour}: with --seconds-per-hour {settings.seconds_per_hour:g} "
-            f"that is {rate:,.0f} jobs a second; a run's clients open {_MOST_JOBS_A_SECOND:,} at most"
+            f"--jobs-per-hour {settings.jobs_per_hour}: with --seconds-per-hour "
+            f"{settings.seconds_per_hour:g} that is {rate:,.0f} jobs a second; a run's clients open "
+            f"{_MOST_JOBS_A_SECOND:,} at most"
         )
     if not re.fullmatch(r"\d\d-\d\d", settings.date):
         raise UserError(f"--date {settings.date}: must be month and day, such as 06-21")
