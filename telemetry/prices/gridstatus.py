@@ -2,7 +2,7 @@
 """Reads prices in the columns in which gridstatus gives locational marginal prices, CSV or Parquet.
 
 Needed are ``Interval Start``, ``Interval End``, ``Location`` and ``LMP`` ($/MWh), or ``SPP``, which ERCOT
-has in its place. ``Market`` tells the day-ahead market from the real-time one where a file has both, other
+has in its place. PJM's places are numbers, so their ``Location Name`` is taken where there is one. ``Market`` tells the day-ahead market from the real-time one where a file has both, other
 columns are passed over. The hosted service's names, such as ``interval_start_utc``, are the same columns.
 Stamps have an offset from UTC unless the column's name says UTC. Intervals shorter than an hour are averaged
 over the hour. Hours without a price, doubled ones, and prices that are no numbers are errors.
@@ -26,6 +26,7 @@ LIMITS = (-1e5, 1e6)
 
 _START, _END, _MARKET, _LOCATION, _PRICE = "interval start", "interval end", "market", "location", "lmp"
 _SETTLED = "spp"  # ERCOT's settlement point price
+_NAME = "location name"  # PJM's, of which `location` is the number, and of late is not there
 _HOUR = pd.Timedelta(hours=1)
 _OFFSET = r"(?:Z|[+-]\d\d:?\d\d)$"
 
@@ -64,6 +65,8 @@ def _rows(path: Path, market: str | None) -> pd.DataFrame:
     frame = frame.rename(columns={f"{name} utc": name for name in (_START, _END)})
     if _PRICE not in frame:
         frame = frame.rename(columns={_SETTLED: _PRICE})
+    if _NAME in frame:
+        frame = frame.drop(columns=_LOCATION, errors="ignore").rename(columns={_NAME: _LOCATION})
     if frame.columns.has_duplicates:
         raise UserError(f"{path}: two columns have the same name")
     for name in (_START, _END, _LOCATION, _PRICE):

@@ -109,6 +109,32 @@ def test_settlement_point_prices(written: Callable[..., Path]) -> None:
         gridstatus.read([written(f"{A},{B},LZ_AEN", head="Interval Start,Interval End,Location")], NY)
 
 
+@pytest.mark.parametrize(
+    ("hub", "head", "cells"),
+    [
+        ("CA1", "Market,Location,Location Type,LMP,Energy,Congestion,Loss", "TH_NP15_GEN-APND,Trading Hub"),
+        ("MA", "Market,Location,Location Id,Location Type,LMP", ".Z.NEMASSBOST,4008,LOAD ZONE"),
+        ("NY", "Market,Location,Location Type,LMP,Energy,Congestion,Loss", "N.Y.C.,Zone"),
+        (
+            "VA",
+            "Market,Location Id,Location Name,Location Short Name,Location Type,LMP",
+            "34964545,DOMINION HUB,DOMINION HUB,HUB",
+        ),
+        ("VA", "Market,Location,Location Name,Location Type,LMP", "34964545,DOMINION HUB,HUB"),
+        ("TX2", "Market,Location,Location Type,SPP", "HB_NORTH,Trading Hub"),
+    ],
+)
+def test_each_markets_columns(written: Callable[..., Path], hub: str, head: str, cells: str) -> None:
+    """The columns in which gridstatus has each market, PJM's of its early and its late versions."""
+    columns = ["Time", "Interval Start", "Interval End", *head.split(",")]
+    rows = [
+        [a, a, b, "DAY_AHEAD_HOURLY", *cells.split(","), str(n), "20", "-1", "2"]
+        for n, (a, b) in enumerate(hourly("2024-06-01", 3))
+    ]
+    path = written(*(",".join(row[: len(columns)]) for row in rows), head=",".join(columns))
+    assert values(gridstatus.read([path], hubs.choose(hub))) == [0, 1, 2]
+
+
 def test_parquet(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     start = pd.date_range("2024-06-01", periods=3, freq="h", tz="America/New_York")
