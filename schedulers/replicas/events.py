@@ -55,17 +55,18 @@ class Told:
 
 @dataclass(frozen=True)
 class _Run:
-    """Where a simulation stands."""
+    """Where a simulation stands; lists, since single values of arrays are slow to reach."""
 
-    jobs: Jobs
+    arrivals: list[float]
+    lengths: list[float]
     delay: float
     rule: Rule
     queues: Sequence[deque[int]]
     busy: list[bool]
     waiting: list[set[int]]  # by job: servers in whose queues it waits, as far as they know
     first: list[int]  # by job: server of the first start, or -1
-    waits: FloatArray
-    duplicates: IntArray
+    waits: list[float]
+    duplicates: list[int]
     coming: list[tuple[float, int, int, int]]  # time, number, server that ends or -1, job
 
 
@@ -77,19 +78,20 @@ def tell(jobs: Jobs, servers: int, delay: float = 0.0, rule: Rule | None = None)
     """
     count = len(jobs.arrivals)
     run = _Run(
-        jobs,
+        jobs.arrivals.tolist(),
+        jobs.lengths.tolist(),
         delay,
         rule or FirstToStart(),
         [deque() for _ in range(servers)],
         [False] * servers,
         [set(chosen) for chosen in jobs.choices.tolist()],
         [-1] * count,
-        np.zeros(count),
-        np.zeros(count, dtype=np.int64),
+        [0.0] * count,
+        [0] * count,
         [],
     )
     coming = run.coming
-    for job, (now, chosen) in enumerate(zip(jobs.arrivals.tolist(), jobs.choices.tolist(), strict=True)):
+    for job, (now, chosen) in enumerate(zip(run.arrivals, jobs.choices.tolist(), strict=True)):
         while coming and coming[0][0] <= now:
             _happen(run)
         for server in chosen:
@@ -99,7 +101,7 @@ def tell(jobs: Jobs, servers: int, delay: float = 0.0, rule: Rule | None = None)
                 _reach(run, server, now)
     while coming:
         _happen(run)
-    return Told(run.waits, np.array(run.first), run.duplicates)
+    return Told(np.array(run.waits), np.array(run.first), np.array(run.duplicates))
 
 
 def _happen(run: _Run) -> None:
@@ -121,7 +123,7 @@ def _reach(run: _Run, server: int, now: float) -> None:
         if server not in others:  # cancelled
             continue
         others.remove(server)
-        waited = now - float(run.jobs.arrivals[job])
+        waited = now - run.arrivals[job]
         if run.rule.starts(server, others, waited, now):
             _start(run, server, job, now, waited)
             return
@@ -138,4 +140,4 @@ def _start(run: _Run, server: int, job: int, now: float, waited: float) -> None:
     else:
         run.duplicates[job] += 1
     run.busy[server] = True
-    heapq.heappush(run.coming, (now + float(run.jobs.lengths[job]), job, server, job))
+    heapq.heappush(run.coming, (now + run.lengths[job], job, server, job))

@@ -82,7 +82,7 @@ class Cheapest(Charged):
         """Say no if the job had better wait for another site."""
         if waited < self._patience and others:
             here = self.sites.brown_wh(server, now)
-            if any(self.sites.brown_wh(other, now) < here for other in others):
+            if here > 0 and any(self.sites.brown_wh(other, now) < here for other in others):
                 return False
         return super().starts(server, others, waited, now)
 

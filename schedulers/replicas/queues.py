@@ -70,20 +70,21 @@ def simulate(
     """Run `policy` over all cases and seeds; `follow` is told how many jobs of each column are done."""
     shape = (len(cases), len(inputs.seeds))
     columns = shape[0] * shape[1]
-    rate = np.repeat([case.load * inputs.servers for case in cases], shape[1])
+    rate = np.array([case.load * inputs.servers for case in cases])[:, np.newaxis]
     policy.begin(inputs.servers, np.repeat([case.delay for case in cases], shape[1]))
     waits = np.empty((inputs.jobs, columns), dtype=np.float32)
-    offset = np.arange(columns) * inputs.servers
-    clock = np.zeros(columns)
+    offset = np.arange(columns).reshape(shape) * inputs.servers
+    clock = np.zeros(shape[1])  # at load 1 on one server
     done = 0
     for block in inputs.blocks(policy.choices):
-        arrivals = clock + np.cumsum(np.tile(block.gaps, shape[0]) / rate, axis=0)
+        since = clock + np.cumsum(block.gaps, axis=0)
+        arrivals = (since[:, np.newaxis] / rate).reshape(-1, columns)
         lengths = np.tile(block.lengths, shape[0])
-        choices = np.tile(block.choices, shape[0]) + offset
+        choices = (block.choices[:, :, np.newaxis] + offset).reshape(len(since), -1, columns)
         for now, length, servers in zip(arrivals, lengths, choices, strict=True):
             waits[done] = policy.place(now, length, servers)
             done += 1
-        clock = arrivals[-1]
+        clock = since[-1]
         follow(done)
     return Outcome(
         waits.reshape(inputs.jobs, *shape), policy.duplicates.reshape(shape), policy.wasted.reshape(shape)
@@ -112,14 +113,16 @@ class Replicas(Policy):
 
     def place(self, now: FloatArray, length: FloatArray, choices: IntArray) -> FloatArray:
         """Put a replica in each chosen queue; the servers' next replica follows when this one is over."""
-        reached = np.maximum(self._free[choices], now)
+        reached = self._free[choices]
+        np.maximum(reached, now, out=reached)
         if len(choices) == 1:
             self._free[choices] = reached + length
             return np.asarray(reached[0] - now)
         winner = reached.argmin(axis=0)  # of servers that are idle, the one chosen first
-        first = reached.min(axis=0)
+        place = winner * len(now) + self._columns  # in both arrays, read as one row
+        first = reached.take(place)
         if self._instant:
-            self._free[choices[winner, self._columns]] = first + length
+            self._free[choices.take(place)] = first + length
             return np.asarray(first - now)
         runs = reached < first + self._delay
         runs[winner, self._columns] = True
@@ -152,6 +155,9 @@ class LeastWork(Policy):
 class ShortestQueue(Policy):
     """Each job joins the shortest of d randomly chosen queues, or of all of them; ties to the first.
 
+    Of all servers that are idle, the one that has been so for longest is taken: they are equals, and it is
+    found at once.
+
     Source of the choice of two: M. Mitzenmacher, "The Power of Two Choices in Randomized Load Balancing",
     IEEE Transactions on Parallel and Distributed Systems 12(10), 2001.
     """
@@ -183,16 +189,19 @@ class ShortestQueue(Policy):
         return np.asarray(start - now)
 
     def _shortest(self, now: FloatArray, choices: IntArray) -> IntArray:
-        lengths = np.count_nonzero(self._departures[:, choices] > now, axis=0)
+        waiting = (self._departures[:, choices] > now).view(np.int8)
+        lengths = waiting.sum(axis=0, dtype=np.int16)
         return np.asarray(choices[lengths.argmin(axis=0), self._columns])
 
     def _shortest_of_all(self, now: FloatArray) -> IntArray:
-        server = np.empty(len(now), dtype=np.int64)
-        left = self._columns  # where every server is busy with more than the jobs looked at so far
-        for departures in self._departures.reshape(len(self._departures), -1, self._servers):
-            free = departures[left] <= now[left, np.newaxis]
-            server[left] = free.argmax(axis=1)
-            left = left[~free[np.arange(len(left)), server[left]]]
+        departures = self._departures.reshape(len(self._departures), -1, self._servers)
+        server = departures[0].argmin(axis=1)
+        left = np.flatnonzero(departures[0, self._columns, server] > now)
+        for level in departures[1:]:  # where every server has more jobs than those looked at so far
             if not len(left):
                 break
-        return self._columns * self._servers + server
+            free = level[left] <= now[left, np.newaxis]
+            first = free.argmax(axis=1)
+            server[left] = first
+            left = left[level[left, first] > now[left]]
+        return np.asarray(self._columns * self._servers + server)

@@ -15,6 +15,7 @@ from grasp.schedulers.replicas.events import Jobs, tell
 from grasp.schedulers.replicas.inputs import SERVICE_TIMES, Inputs, distinct, service_time
 from grasp.schedulers.replicas.queues import Case, LeastWork, Replicas, ShortestQueue, simulate
 from grasp.schedulers.replicas.theory import wait_of_least_loaded, wait_of_many, wait_of_one
+from grasp.schedulers.replicas.work import join_least_work
 
 
 def jobs_of(inputs: Inputs, d: int, load: float) -> Jobs:
@@ -80,23 +81,32 @@ def test_no_delay_is_the_least_loaded_of_the_chosen(load: float) -> None:
     """Against a plain simulation with random numbers of its own: within the confidence interval."""
     d, servers, jobs = 2, 10, 3000
     seen = simulate(Replicas(d), Inputs(servers, jobs, range(12)), [Case(load)]).waits[500:, 0]
-    plain = np.array([join_least_work(load, servers, d, jobs, seed)[500:].mean() for seed in range(12)])
+    plain = np.array([least_work_of_two(load, servers, jobs, seed)[500:].mean() for seed in range(12)])
     mine = seen.mean(axis=0, dtype=np.float64)
     assert abs(mine.mean() - plain.mean()) < np.hypot(half_width(mine), half_width(plain))
 
 
-def join_least_work(load: float, servers: int, d: int, jobs: int, seed: int) -> FloatArray:
-    """Join the server with the least work left among d random ones; work runs down as time passes."""
+def least_work_of_two(load: float, servers: int, jobs: int, seed: int) -> FloatArray:
+    """Join the server with less work left of two random ones; work runs down as time passes."""
     draw = random.Random(f"plain {seed}")
     work = [0.0] * servers
     waits = []
     for _ in range(jobs):
         gap = draw.expovariate(load * servers)
         work = [max(left - gap, 0) for left in work]
-        best = min(draw.sample(range(servers), d), key=work.__getitem__)
+        best = min(draw.sample(range(servers), 2), key=work.__getitem__)
         waits.append(work[best])
         work[best] += draw.expovariate(1)
     return np.array(waits)
+
+
+def test_least_work_by_formulas() -> None:
+    """Of one is M/M/1, of all is M/M/c; both loads at once."""
+    for d, wait in ((1, wait_of_one), (4, lambda load: wait_of_many(load, 4))):
+        seen = join_least_work(4, d, (0.5, 0.8), 20_000, 20)[5000:]
+        for index, load in enumerate((0.5, 0.8)):
+            means = seen[:, index].mean(axis=0, dtype=np.float64)
+            assert abs(means.mean() - wait(load)) < half_width(means)
 
 
 def test_random_assignment_is_one_queue_each() -> None:
@@ -131,12 +141,16 @@ def test_shortest_queue_against_a_plain_one(choices: int | None) -> None:
     fast = simulate(ShortestQueue(choices), inputs, [Case(0.9)]).waits[:, 0, 0]
     jobs = jobs_of(inputs, choices or 1, 0.9)
     ends: list[list[float]] = [[] for _ in range(6)]
+    idle_since = [0.0] * 6
     for number, now in enumerate(jobs.arrivals.tolist()):
         ends = [[end for end in queue if end > now] for queue in ends]
         among = range(6) if choices is None else jobs.choices[number].tolist()
         server = min(among, key=lambda one: len(ends[one]))
+        if choices is None and not ends[server]:
+            server = min((one for one in among if not ends[one]), key=idle_since.__getitem__)
         start = max([now, *ends[server][-1:]])
         ends[server].append(start + float(jobs.lengths[number]))
+        idle_since[server] = ends[server][-1]
         assert fast[number] == pytest.approx(start - now, rel=1e-5, abs=1e-5)
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from grasp import UserError
 from grasp.topo.studies import command
-from grasp.topo.studies.replicas.measure import crossings, interval, spread
+from grasp.topo.studies.replicas.measure import QUANTILES, crossings, interval, spread, window
 
 REPLICAS = ("replicas", "--servers", "6", "--jobs", "400", "--seeds", "3", "--workers", "1")
 SMALL_REPLICAS = (
@@ -62,6 +62,13 @@ def test_replicas_from_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[
     found = left_behind(tmp_path / "made" / "here", "replicas", ("gain", "waits", "delay", "join"))
     assert found == printed
     assert found["event_check"]["largest_difference"] < 1e-4
+    checked = found["least_work_check"]
+    assert [(cell["d"], cell["load"]) for cell in checked] == [
+        (d, x) for d in (2, 3) for x in (0.5, 0.8, 0.9)
+    ]
+    for cell in checked:
+        apart = abs(cell["replicas"] - cell["least_work"])
+        assert cell["within"] == (apart <= np.hypot(cell["replicas_ci"], cell["least_work_ci"]))
     policies = {(row["policy"], row["d"]) for row in found["waits"]}
     assert policies == {
         ("random", 1),
@@ -232,3 +239,13 @@ def test_intervals_cover() -> None:
 def test_spread() -> None:
     assert spread([1, 2, 3, 4, 5, 6, 7], 3) == [1, 4, 7]
     assert spread([1, 2], 5) == [1, 2]
+
+
+@pytest.mark.parametrize("jobs", [1, 7, 1000, 1001])
+def test_windows_have_the_waits_that_were_seen(jobs: int) -> None:
+    waits = np.random.default_rng(jobs).random((jobs, 3)).astype(np.float32)
+    seen = window(waits)
+    assert seen.mean == pytest.approx(waits.mean(axis=0))
+    np.testing.assert_array_equal(
+        seen.quantiles, np.quantile(waits, QUANTILES, axis=0, method="inverted_cdf")
+    )

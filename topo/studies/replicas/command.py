@@ -12,10 +12,13 @@ cheapest in brown energy is kept. Times are in mean service times.
 
 import argparse
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from functools import partial
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
 
 from grasp import UserError
-from grasp.topo.studies.output import Document, add_output, finish, prepare
+from grasp.topo.studies.output import add_output, finish, prepare
 from grasp.topo.year import options
 
 if TYPE_CHECKING:
@@ -25,7 +28,6 @@ if TYPE_CHECKING:
 HELP = "replicas in several queues, of which the first to start cancels the others"
 
 MOST_JOBS = 10_000_000
-CHECKED_JOBS = 20_000
 JOIN_SEEDS = 3
 
 
@@ -97,27 +99,39 @@ def run(args: argparse.Namespace) -> int:
     joint = join.tasks(setting, settings.d, _numbers("--patience", args.patience, 0, 1e6))
     prepare(args.out)
     begun = time.perf_counter()
-    rows = each(
-        measure.measure,
-        measure.tasks(settings),
-        workers,
-        lambda task: f"{task.policy} {task.d if task.d > 1 else ''}",
+    parts = (  # all at once, so that no process waits for a part's last task
+        [
+            (partial(measure.measure, task), f"{task.policy} {task.d if task.d > 1 else ''}")
+            for task in measure.tasks(settings)
+        ],
+        [(partial(measure.check_by_least_work, settings, d), f"least work of {d}") for d in settings.d],
+        [(partial(join.measure, task), f"join, {task.kept.name}") for task in joint],
+        [(partial(measure.check_by_events, settings, d), f"{d}, event by event") for d in settings.d],
     )
-    joined: Document = {
-        "energy_source": source,
-        "job_wh": setting.job_wh,
-        "load": setting.load,
-        "hour": setting.hour,
-        "jobs_an_hour": join.jobs_an_hour(setting),
-        "green_ratio_limit": join.limit(setting),
-        "rows": each(join.measure, joint, workers, lambda task: f"join, {task.kept.name}"),
-    }
-    checked = min(CHECKED_JOBS, settings.jobs)
-    check = report.Check(checked, measure.check_by_events(settings, checked))
-    wall_s = time.perf_counter() - begun
-    found = report.document(settings, [row for part in rows for row in part], joined, check, wall_s)
+    answers = iter(each(_call, [task for part in parts for task in part], workers, itemgetter(1)))
+    rows, checks, joined, differences = ([next(answers) for _ in part] for part in parts)
+    found = report.document(
+        settings,
+        [row for some in rows for row in some],
+        {
+            "energy_source": source,
+            "job_wh": setting.job_wh,
+            "load": setting.load,
+            "hour": setting.hour,
+            "jobs_an_hour": join.jobs_an_hour(setting),
+            "green_ratio_limit": join.limit(setting),
+            "rows": joined,
+        },
+        report.Checks([check for some in checks for check in some], max(differences)),
+        time.perf_counter() - begun,
+    )
     finish(args, report.result(found))
     return 0
+
+
+def _call(task: tuple[Callable[[], Any], str]) -> Any:
+    work, _ = task
+    return work()
 
 
 def _settings(args: argparse.Namespace) -> "Settings":

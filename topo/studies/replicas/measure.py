@@ -9,12 +9,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special
 
 from grasp.schedulers.base import FloatArray
 from grasp.schedulers.replicas.events import Jobs, tell
 from grasp.schedulers.replicas.inputs import Inputs
 from grasp.schedulers.replicas.queues import Case, LeastWork, Policy, Replicas, ShortestQueue, simulate
+from grasp.schedulers.replicas.work import join_least_work
 
 PUBLISHED = {2: 9.4, 3: 19.9, 5: 47.4}
 """Mean wait of random assignment over that of d replicas, as the source reports it (no delay)."""
@@ -23,7 +24,10 @@ QUANTILES = (0.5, 0.9, 0.99, 0.999)
 
 MOST_VALUES = 60_000_000  # waits kept at once, 4 bytes each
 DELAY_SEEDS = 5  # of the study of delays, and half of the jobs: its differences are large
-COMPARED_LOADS = 5  # at which the policies that cost more are simulated
+COMPARED_LOADS = 5  # of other policies, and half of the jobs: they cost more
+COMPARED = (("least-work", 1), ("shortest-queue", 1), ("shortest-of", 2))
+CHECKED_LOADS, CHECKED_SEEDS = 3, 10  # of the checks, which simulate a quarter of the jobs
+CHECKED_JOBS = 20_000  # at most, event by event
 
 
 @dataclass(frozen=True)
@@ -92,9 +96,7 @@ def tasks(settings: Settings) -> list[Task]:
     wanted = [
         *((False, "replicas", d, at_once, settings.seeds) for d in settings.d),
         (False, "random", 1, at_once, settings.seeds),
-        (False, "least-work", 1, some, settings.seeds),
-        (False, "shortest-queue", 1, some, settings.seeds),
-        (False, "shortest-of", 2, some, settings.seeds),
+        *((False, policy, d, some, settings.seeds) for policy, d in COMPARED),
         *((True, "replicas", d, late, few) for d in settings.d),
         (True, "random", 1, alone, few),
         (True, "shortest-of", 2, alone, few),
@@ -102,7 +104,7 @@ def tasks(settings: Settings) -> list[Task]:
     found = []
     half = replace(settings, jobs=max(settings.jobs // 2, 1), warmup=settings.warmup // 2)
     for is_late, policy, d, cases, seeds in wanted:
-        mine = half if is_late else settings
+        mine = half if is_late or (policy, d) in COMPARED else settings
         size = max(1, MOST_VALUES // ((mine.jobs + mine.warmup) * seeds))
         parts = [cases[start : start + size] for start in range(0, len(cases), size)]
         found += [Task(is_late, policy, d, part, mine, seeds) for part in parts]
@@ -136,8 +138,8 @@ def measure(task: Task) -> list[Row]:
             task.d,
             case,
             total,
-            _window(seen.waits[: settings.jobs, index]),
-            _window(seen.waits[settings.warmup :, index]),
+            window(seen.waits[: settings.jobs, index]),
+            window(seen.waits[settings.warmup :, index]),
             seen.duplicates[index] / total,
             seen.wasted[index] / total,
         )
@@ -145,11 +147,11 @@ def measure(task: Task) -> list[Row]:
     ]
 
 
-def _window(waits: NDArray[np.float32]) -> Window:
-    return Window(
-        waits.mean(axis=0, dtype=np.float64),
-        np.quantile(waits, QUANTILES, axis=0, method="inverted_cdf").astype(np.float64),
-    )
+def window(waits: NDArray[np.float32]) -> Window:
+    """Return the means and quantiles of waits of shape (jobs, seeds)."""
+    ordered = np.sort(np.ascontiguousarray(waits.T), axis=1)  # in rows: that is fast
+    ranks = np.ceil(np.multiply(QUANTILES, len(waits))).astype(int) - 1
+    return Window(waits.mean(axis=0, dtype=np.float64), ordered[:, ranks].T.astype(np.float64))
 
 
 def interval(values: FloatArray) -> tuple[float, float | None]:
@@ -158,7 +160,7 @@ def interval(values: FloatArray) -> tuple[float, float | None]:
     if count < 2:
         return float(values.mean()), None
     spread_out = float(values.std(ddof=1)) / count**0.5
-    return float(values.mean()), float(stats.t.ppf(0.975, count - 1)) * spread_out
+    return float(values.mean()), float(special.stdtrit(count - 1, 0.975)) * spread_out
 
 
 def crossings(x: Sequence[float], y: Sequence[float], level: float) -> list[float]:
@@ -170,16 +172,40 @@ def crossings(x: Sequence[float], y: Sequence[float], level: float) -> list[floa
     return found
 
 
-def check_by_events(settings: Settings, jobs: int) -> float:
+@dataclass(frozen=True)
+class Check:
+    """d replicas without delay beside joining the least work of d: mean waits of shape (seeds,)."""
+
+    d: int
+    load: float
+    replicas: FloatArray
+    least_work: FloatArray
+
+
+def check_by_least_work(settings: Settings, d: int) -> list[Check]:
+    """Simulate both at some loads, over the later half of the jobs, with random numbers of their own."""
+    loads = spread(settings.delay_loads, CHECKED_LOADS)
+    seeds = min(CHECKED_SEEDS, settings.seeds)
+    jobs = max((settings.jobs + settings.warmup) // 4, 1)
+    inputs = Inputs(settings.servers, jobs, range(seeds), settings.service)
+    seen = simulate(Replicas(d), inputs, [Case(load) for load in loads]).waits
+    plain = join_least_work(settings.servers, d, loads, jobs, seeds, settings.service)
+    mine, other = (waits[jobs // 2 :].mean(axis=0, dtype=np.float64) for waits in (seen, plain))
+    return [Check(d, load, mine[index], other[index]) for index, load in enumerate(loads)]
+
+
+def check_by_events(settings: Settings, d: int) -> float:
     """Simulate some jobs event by event as well; return the largest difference between the waits of a job."""
     load, delay = settings.delay_loads[-1], settings.delays[-1]
-    worst = 0.0
-    for d in settings.d:
-        inputs = Inputs(settings.servers, jobs, (0,), settings.service)
-        fast = simulate(Replicas(d), inputs, [Case(load, delay)]).waits[:, 0, 0]
-        told = tell(all_jobs(inputs, d, load), settings.servers, delay)
-        worst = max(worst, float(np.abs(told.waits - fast).max()))
-    return worst
+    inputs = Inputs(settings.servers, checked_jobs(settings), (0,), settings.service)
+    fast = simulate(Replicas(d), inputs, [Case(load, delay)]).waits[:, 0, 0]
+    told = tell(all_jobs(inputs, d, load), settings.servers, delay)
+    return float(np.abs(told.waits - fast).max())
+
+
+def checked_jobs(settings: Settings) -> int:
+    """Return how many jobs are simulated event by event."""
+    return min(CHECKED_JOBS, settings.jobs)
 
 
 def all_jobs(inputs: Inputs, d: int, load: float) -> Jobs:
