@@ -2,10 +2,11 @@
 """Reads prices in the columns in which gridstatus gives locational marginal prices, CSV or Parquet.
 
 Needed are ``Interval Start``, ``Interval End``, ``Location`` and ``LMP`` ($/MWh), or ``SPP``, which ERCOT
-has in its place. PJM's places are numbers, so their ``Location Name`` is taken where there is one. ``Market`` tells the day-ahead market from the real-time one where a file has both, other
-columns are passed over. The hosted service's names, such as ``interval_start_utc``, are the same columns.
-Stamps have an offset from UTC unless the column's name says UTC. Intervals shorter than an hour are averaged
-over the hour. Hours without a price, doubled ones, and prices that are no numbers are errors.
+has in its place. PJM's places are numbers, so their ``Location Name`` is taken where there is one. ``Market``
+tells the day-ahead market from the real-time one where a file has both, other columns are passed over. The
+hosted service's names, such as ``interval_start_utc``, are the same columns. Stamps have an offset from UTC
+unless the column's name says UTC. Intervals shorter than an hour are averaged over the hour. Hours without a
+price, doubled ones, and prices that are no numbers are errors.
 """
 
 import io
