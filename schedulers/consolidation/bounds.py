@@ -27,14 +27,18 @@ def just_enough(machines: Sequence[Machine], sleep: Sleep, load: FloatArray) -> 
     kinds = sorted({(one.speed, one.idle_w, one.peak_w) for one in machines}, key=_marginal)
     counts = [sum((one.speed, one.idle_w, one.peak_w) == kind for one in machines) for kind in kinds]
     best = np.full(load.shape, np.inf)
-    for chosen in product(*(range(count + 1) for count in counts)):
-        power = np.full(load.shape, sleep.power_w * (len(machines) - sum(chosen)))
+    *others, (speed, idle, peak) = kinds
+    for chosen in product(*(range(count + 1) for count in counts[:-1])):
+        power = np.full(load.shape, sleep.power_w * len(machines))
         left = load
-        for (speed, idle, peak), number in zip(kinds, chosen, strict=True):
-            done = np.minimum(left, speed * number)
-            power = power + idle * number + done * (peak - idle) / speed
+        for (each, idle_w, peak_w), number in zip(others, chosen, strict=True):
+            done = np.minimum(left, each * number)
+            power = power + (idle_w - sleep.power_w) * number + done * (peak_w - idle_w) / each
             left = left - done
-        best = np.where(left <= 1e-9, np.minimum(best, power), best)
+        # As few as possible of the kind whose work costs most: more would only idle.
+        last = np.ceil(left / speed - 1e-9)
+        power = power + (idle - sleep.power_w) * last + left * (peak - idle) / speed
+        best = np.where(last <= counts[-1], np.minimum(best, power), best)
     # What no selection can carry keeps all of them busy.
     return np.where(np.isinf(best), sum(one.peak_w for one in machines), best)
 

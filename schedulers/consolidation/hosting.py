@@ -14,6 +14,7 @@ from grasp.schedulers.consolidation.dispatcher import UNITS, Dispatcher
 from grasp.schedulers.consolidation.machines import Machine, Sleep
 from grasp.schedulers.consolidation.nodes import Node
 from grasp.schedulers.consolidation.policy import Policy, State
+from grasp.schedulers.faults import SimulationError
 
 CAUSES = ("failure", "waking", "all on", "packed")
 """Why a request was late or lost: its server failed; one was waking; all were in use; some were not."""
@@ -45,10 +46,11 @@ class Site:
 class Hosted:
     """What happened.
 
-    `response_s` has shape (requests,), infinite where a request was lost. `late` and `lost` count requests
-    that are not an attacker's, `causes` tells why. `samples_s` are the ends of intervals, of shape
-    (samples,), with the energy taken until then in `energy_wh` and each server's state (index in STATES) in
-    `states` of shape (samples, servers). `wakes` are the times and servers of wake-ups.
+    `response_s` and `server` have shape (requests,), infinite and any where a request was lost. `late` and
+    `lost` count requests that are not an attacker's, `causes` tells why. `samples_s` are the ends of
+    intervals, of shape (samples,), with the energy taken until then in `energy_wh` and each server's state
+    (index in STATES) in `states` of shape (samples, servers). `total_wh` is until the end of the demand.
+    `wakes` are the times and servers of wake-ups.
     """
 
     response_s: FloatArray
@@ -62,6 +64,8 @@ class Hosted:
     samples_s: FloatArray
     energy_wh: FloatArray
     states: IntArray
+    server: IntArray
+    total_wh: float
 
 
 @dataclass
@@ -75,6 +79,7 @@ class _Run:
     coming: list[tuple[float, int, str, int, int]]  # time, number, what, server, its changes then
     response_s: list[float]
     sample_s: float
+    servers: list[int] = field(default_factory=list)  # by request
     numbers: int = 0
     lost: list[int] = field(default_factory=list)
     cut_by_stops: int = 0
@@ -92,7 +97,7 @@ class _Run:
 def host(site: Site, policy: Policy, demand: Demand, seed: int = 0, sample_s: float = 300.0) -> Hosted:
     """Serve the demand, and return what happened. At first all servers are on, each used as it is fast.
 
-    Raises AssertionError if the dispatcher's probabilities ever cease to sum to 1.
+    Raises SimulationError if the dispatcher's probabilities ever cease to sum to 1.
     """
     services = site.services
     run = _Run(
@@ -132,6 +137,8 @@ def host(site: Site, policy: Policy, demand: Demand, seed: int = 0, sample_s: fl
         np.array(times),
         np.array(energy),
         np.array(states),
+        np.array(run.servers),
+        sum(node.joules(demand.seconds) for node in run.nodes) / 3600,
     )
 
 
@@ -160,9 +167,10 @@ def _serve(run: _Run, demand: Demand, seed: int) -> tuple[IntArray, int]:
             _happen(run)
             affairs = _affairs(run)
         met.append(affairs)
-        node = None
+        server, node = -1, None
         if session >= 0 and session in where:
-            node = nodes[where[session]]
+            server = where[session]
+            node = nodes[server]
             if node.sessions.get(session, -1.0) < now:  # timed out, or lost with its server
                 node = None
         if node is None:
@@ -171,6 +179,7 @@ def _serve(run: _Run, demand: Demand, seed: int) -> tuple[IntArray, int]:
             if session >= 0:
                 where[session] = server
                 opened += 1
+        run.servers.append(server)
         if node.state is not State.ON:
             run.lost.append(request)
             continue
@@ -224,7 +233,8 @@ def _review(run: _Run, now: float) -> None:
     reports = {server: node.report(now) for server, node in enumerate(run.nodes) if node.state is State.ON}
     states = [node.state for node in run.nodes]
     orders = run.policy.review(now, states, reports, run.dispatcher)
-    assert run.dispatcher.whole(), "probabilities must sum to 1"
+    if not run.dispatcher.whole():
+        raise SimulationError(f"the probabilities do not sum to 1 at {now:g} s")
     for server in orders.wake:
         run.nodes[server].turn(now, State.WAKING)
         run.wakes.append((now, server))

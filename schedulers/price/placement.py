@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from grasp.schedulers.base import FloatArray
+from grasp.schedulers.faults import SimulationError
 from grasp.schedulers.price.ranking import RankArray
 
 _STEPS_AT_ONCE = 2016  # a week of 5 minutes: arrays that stay in the cache
@@ -14,8 +15,8 @@ TOLERANCE = 1e-9
 """Of the whole: what rounding may do."""
 
 
-class ConservationError(AssertionError):
-    """A simulation lost or doubled requests, or exceeded a ceiling: its results are worth nothing."""
+class ConservationError(SimulationError):
+    """A simulation lost or doubled requests, or exceeded a ceiling."""
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,8 @@ from grasp.schedulers.consolidation.dispatcher import UNITS, Dispatcher
 from grasp.schedulers.consolidation.hosting import Failure, Hosted, Site, host
 from grasp.schedulers.consolidation.machines import SLEEPS, Machine, Sleep, fleet, sleep
 from grasp.schedulers.consolidation.policy import AllOn, Consolidation, Orders, Policy, Report, State
+from grasp.schedulers.consolidation.verify import energy_limits_wh, moved_sessions, verify
+from grasp.schedulers.faults import SimulationError
 
 FLEET = fleet([("old", 1), ("new", 2), ("middle", 1)])
 SPEEDS = [machine.speed for machine in FLEET]
@@ -146,8 +148,9 @@ def test_any_reports_leave_probabilities_whole(seed: int) -> None:
 # Hosting
 
 
-def check(asked: Demand, seen: Hosted) -> None:
+def check(asked: Demand, seen: Hosted, site: Site = SITE) -> None:
     """What holds of every run."""
+    verify(site, asked, seen)
     honest = ~asked.hostile
     limits = np.array([service.limit_s for service in SERVICES])[asked.service]
     bad = honest & (seen.response_s > limits)
@@ -204,8 +207,60 @@ class Careless(Consolidation):
 
 
 def test_a_shutdown_that_cuts_sessions_would_be_seen() -> None:
-    seen = host(SITE, Careless(len(SERVICES)), demand(HOURS, SERVICES, seed=1))
+    asked = demand(HOURS, SERVICES, seed=1)
+    seen = host(SITE, Careless(len(SERVICES)), asked)
     assert seen.sessions_cut_by_stops > 0
+    assert moved_sessions(SITE, asked, seen) > 0
+    with pytest.raises(SimulationError, match="living sessions lost their server to a shutdown"):
+        verify(SITE, asked, seen)
+    with pytest.raises(SimulationError, match="living sessions"):  # told by the requests alone
+        verify(SITE, asked, replace(seen, sessions_cut_by_stops=0))
+
+
+class Leaking(Consolidation):
+    """Loses a thousandth of a probability in the second round."""
+
+    def review(
+        self, now: float, states: Sequence[State], reports: dict[int, Report], dispatcher: Dispatcher
+    ) -> Orders:
+        if now > SITE.report_s:
+            dispatcher._units[0][0] -= 1
+        return super().review(now, states, reports, dispatcher)
+
+
+def test_a_lost_probability_would_be_seen() -> None:
+    with pytest.raises(SimulationError, match="probabilities do not sum to 1 at 20 s"):
+        host(SITE, Leaking(len(SERVICES)), demand(HOURS, SERVICES, seed=1))
+
+
+def test_energy_and_causes_that_cannot_be_would_be_seen() -> None:
+    asked = demand(HOURS, SERVICES, seed=1)
+    seen = host(SITE, consolidation(), asked)
+    least, most = energy_limits_wh(SITE, asked, seen)
+    for energy in (0.99 * least, 1.01 * most):
+        with pytest.raises(SimulationError, match="the energy is"):
+            verify(SITE, asked, replace(seen, total_wh=energy))
+    with pytest.raises(SimulationError, match="late or lost"):
+        verify(SITE, asked, replace(seen, causes=seen.causes | {"packed": seen.causes["packed"] + 1}))
+
+
+def test_least_energy_by_hand() -> None:
+    """Two servers work for 2 s together and for 1 s alone; one that sleeps takes 4 W."""
+    machines = [Machine("a", 2.0, 100, 200), Machine("b", 1.0, 50, 90)]
+    asked = Demand(
+        np.array([1.0, 1.0]),
+        np.array([0, 0]),
+        np.array([6.0, 2.0]),
+        np.array([-1, -1]),
+        *_no(2),
+        seconds=10.0,
+    )
+    site = Site(machines, SLEEPS["off"], [Service("s", 1, 1, 9)])
+    seen = host(site, AllOn([2.0, 1.0], 1), asked, sample_s=10)
+    seen = replace(seen, server=np.array([0, 1]), response_s=np.array([3.0, 2.0]))
+    least, most = energy_limits_wh(site, asked, seen)
+    assert least == pytest.approx((2 * 290 + 204 + 7 * 8) / 3600)
+    assert most == pytest.approx(10 * 290 / 3600)
 
 
 def test_sessions_outlive_consolidation() -> None:
@@ -213,7 +268,7 @@ def test_sessions_outlive_consolidation() -> None:
     machines = [Machine(f"m{n}", 4.0, 80 + n, 200 + n) for n in range(3)]
     site = Site(machines, SLEEPS["standby"], SERVICES)
     seen = host(site, Consolidation(len(SERVICES)), asked)
-    check(asked, seen)
+    check(asked, seen, site)
     asleep = seen.states == list(State).index(State.ASLEEP)
     assert asleep.any()  # something was shut down, and yet
     assert seen.lost == 0
@@ -227,8 +282,9 @@ def test_drained_server_waits_for_its_sessions() -> None:
     machines = [Machine(f"m{n}", 4.0, 80 + n, 200 + n) for n in range(6)]
     last = []
     for one in (asked, demand(quiet, SERVICES, seed=2)):
-        seen = host(Site(machines, SLEEPS["standby"], SERVICES), Consolidation(len(SERVICES)), one)
-        check(one, seen)
+        site = Site(machines, SLEEPS["standby"], SERVICES)
+        seen = host(site, Consolidation(len(SERVICES)), one)
+        check(one, seen, site)
         last.append(int((seen.states[-1] == 0).sum()))
     assert last in ([2, 1], [1, 1])  # the session's server may be the one that stays on anyway
     many = demand(quiet, SERVICES, seed=2, held=replace(held, sessions=60))
@@ -240,8 +296,9 @@ def test_failure_is_noticed_and_overcome() -> None:
     failures = (Failure(3605.0, 0, 1800.0), Failure(3605.0, 1, 1800.0))
     asked = demand(daily(4.0)[300:480], SERVICES, seed=4)
     for policy in (consolidation(), everything_on()):
-        seen = host(replace(SITE, failures=failures), policy, asked)
-        check(asked, seen)
+        site = replace(SITE, failures=failures)
+        seen = host(site, policy, asked)
+        check(asked, seen, site)
         assert seen.causes["failure"] == seen.lost > 0
         gone = asked.times[np.isinf(seen.response_s)]
         assert gone.min() > 3605 - 60  # accepted before, lost with the server
@@ -256,8 +313,9 @@ def test_all_servers_fail_and_the_next_is_woken() -> None:
     machines = FLEET[:2]
     failures = tuple(Failure(1800.0, server, 300.0) for server in range(2))
     asked = demand(np.full(60, 1.0), SERVICES, seed=5)
-    seen = host(replace(SITE, machines=machines, failures=failures), consolidation(), asked)
-    check(asked, seen)
+    site = replace(SITE, machines=machines, failures=failures)
+    seen = host(site, consolidation(), asked)
+    check(asked, seen, site)
     assert seen.wakes
     assert np.isfinite(seen.response_s[asked.times > 1800 + 300 + 120]).all()
 

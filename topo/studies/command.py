@@ -9,6 +9,8 @@ import argparse
 from importlib import import_module
 from typing import cast
 
+from grasp import UserError
+
 HELP = "study prices, consolidation, replicas: other published systems, in simulation"
 
 STUDIES = ("price", "consolidation", "replicas")
@@ -31,5 +33,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the study; return the exit status."""
-    return cast(int, args.study.run(args))
+    """Run the study; return the exit status. Raises UserError as well where a simulation fails its checks."""
+    from grasp.schedulers.faults import SimulationError
+
+    try:
+        return cast(int, args.study.run(args))
+    except SimulationError as error:
+        raise UserError(
+            f"study {args.study.__name__.split('.')[-2]}: the simulation contradicts itself, so there is no "
+            f"result ({error}); please report the command that you gave"
+        ) from error

@@ -4,6 +4,7 @@
 import argparse
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 from grasp import UserError
 from grasp.topo.studies import command
+from grasp.topo.studies.consolidation import measure
 from grasp.topo.studies.replicas.measure import QUANTILES, crossings, interval, spread, window
 
 REPLICAS = ("replicas", "--servers", "6", "--jobs", "400", "--seeds", "3", "--workers", "1")
@@ -141,7 +143,37 @@ def test_consolidation_from_end_to_end(
         assert run["sessions_cut_by_stops"] == 0
         assert run["just_enough_wh"] < run["energy_wh"]
         assert sum(run["causes"].values()) == run["late"] + run["lost"]
+        assert run["between"] == (run["just_enough_wh"] <= run["energy_wh"] and run["saved"] >= 0)
+    assert found["verified"]["runs"] == len(found["runs"]) + len(found["idle_thresholds"])
     assert found["wake_on_lan"] is None
+
+
+def test_a_day_between_just_enough_and_all_on(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ("--servers", "new=2,middle=1,old=1", "--peak", "2", "--sleep", "hibernate", "--idles", "0.4")
+    assert study("consolidation", *options, "--workers", "1", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["verified"]["between"] == found["verified"]["consolidated"] == 6
+    day = next(run for run in found["runs"] if run["policy"] == "hibernate")
+    assert 0 < day["saved"] < 1 - day["just_enough_wh"] / found["runs"][0]["energy_wh"]
+    assert sum(day["causes"].values()) == day["late"] + day["lost"] > 0
+
+
+def test_a_simulation_that_contradicts_itself_ends_in_one_line(
+    trace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Careless(measure.Consolidation):
+        """Puts servers to sleep whatever is left on them."""
+
+        def review(self, now: float, states: Any, reports: Any, dispatcher: Any) -> Any:
+            free = {server: replace(report, held=False) for server, report in reports.items()}
+            return super().review(now, states, free, dispatcher)
+
+    monkeypatch.setattr(measure, "Consolidation", Careless)
+    with pytest.raises(UserError) as caught:
+        study(*SMALL_CONSOLIDATION, "--trace", trace)
+    assert "study consolidation: the simulation contradicts itself" in str(caught.value)
+    assert "living sessions lost their server" in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 def test_consolidation_in_words(trace: str, capsys: pytest.CaptureFixture[str]) -> None:

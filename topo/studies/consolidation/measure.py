@@ -16,6 +16,7 @@ from grasp.schedulers.consolidation.demand import SERVICES, Demand, Held, daily,
 from grasp.schedulers.consolidation.hosting import Failure, Hosted, Site, host
 from grasp.schedulers.consolidation.machines import SLEEPS, fleet, sleep
 from grasp.schedulers.consolidation.policy import AllOn, Consolidation, Policy, Tuning
+from grasp.schedulers.consolidation.verify import verify
 
 SAMPLE_S = 300.0
 SCENARIOS = ("day", "sudden load", "failing servers", "pulses", "held sessions")
@@ -84,7 +85,7 @@ LEAST_MINUTES, MOST_MINUTES = 30, 7 * 1440
 
 
 def measure(task: Task) -> Row:
-    """Simulate a task and return the row of the document."""
+    """Simulate a task and return the row of the document; raises SimulationError if it went wrong."""
     settings = task.settings
     machines = fleet(settings.servers)
     speeds = [machine.speed for machine in machines]
@@ -95,19 +96,20 @@ def measure(task: Task) -> Row:
     if task.sleep is not None:
         policy = Consolidation(len(SERVICES), Tuning(step=settings.step, idle=task.idle))
     seen = host(site, policy, scene.demand, settings.seed, SAMPLE_S)
+    verify(site, scene.demand, seen)
     hours = scene.demand.seconds / 3600
+    least = just_enough(machines, asleep, scene.load)
     return {
         "scenario": task.scenario,
         "policy": "all on" if task.sleep is None else task.sleep,
         "idle": None if task.sleep is None else task.idle,
-        "energy_wh": float(seen.energy_wh[-1]),
-        "just_enough_wh": float(just_enough(machines, asleep, scene.load).mean()) * hours,
+        "energy_wh": seen.total_wh,
+        "just_enough_wh": float(least.mean()) * hours,
         "all_on_wh": float(all_on(machines, scene.load).mean()) * hours,
         **_served(scene.demand, seen),
         "wakes": len(seen.wakes),
         "woken_servers": [server for _, server in seen.wakes],
-        "series": _series(scene.load, seen)
-        | {"just_enough_w": _sampled(just_enough(machines, asleep, scene.load))},
+        "series": _series(scene.load, seen) | {"just_enough_w": _sampled(least)},
     }
 
 
