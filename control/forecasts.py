@@ -132,11 +132,13 @@ class Forecasts:
             site.energy_wh = {e: energy for e, energy in site.energy_wh.items() if e >= epoch}
             if site.switch is None or site.switch not in reachable:
                 continue
+            # Of an operation without an answer nobody knows whether it was carried out: when it is no longer
+            # wanted, it is followed by the opposite.
             # A drained site must not become eligible by a forecast that comes first.
-            if site.drain != site.drain_held:
+            if site.drain != site.drain_held or site.drain_sent is not None:
                 wanted = PacketOut(Operation.SET_DRAIN, flags=DRAINED if site.drain else 0, site=number)
                 site.drain_sent = self._send(site.switch, site.drain_sent, wanted, now, result)
-            if site.target is not None and site.target != site.held:
+            if site.target is not None and (site.target != site.held or site.forecast_sent is not None):
                 wanted = self._set_forecast(number, site, site.target)
                 site.forecast_sent = self._send(site.switch, site.forecast_sent, wanted, now, result)
         return result

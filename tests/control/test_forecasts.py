@@ -170,6 +170,26 @@ def test_a_drain_is_repeated_and_comes_before_the_forecast(forecasts):
     assert due(forecasts, now=9 * RETRANSMIT) == []
 
 
+def test_what_is_no_longer_wanted_is_taken_back(forecasts):
+    """Whether it was carried out is not known before its answer, which may be lost."""
+    forecasts.reported(Forecast(0, 5, 10.0))
+    forecasts.drain(0, True)
+    for _, packet in due(forecasts):
+        forecasts.answered("a", ok(packet))
+    forecasts.drain(0, False)
+    forecasts.reported(Forecast(0, 5, 20.0))
+    undrain, raised = [packet for _, packet in due(forecasts)]
+    forecasts.drain(0, True)
+    forecasts.reported(Forecast(0, 5, 10.0))
+    drain, lowered = [packet for _, packet in due(forecasts)]
+    assert (drain.operation, drain.flags, lowered.budget) == (Operation.SET_DRAIN, 1, 10_000)
+    assert forecasts.answered("a", ok(undrain)) is None
+    assert forecasts.answered("a", ok(raised)) is None
+    for packet in (drain, lowered):
+        assert forecasts.answered("a", ok(packet)) is not None
+    assert due(forecasts, now=9 * RETRANSMIT) == []
+
+
 def test_a_drain_that_only_the_switch_knows_is_undone(forecasts):
     [(_, read), *_] = forecasts.reads(["a"])
     forecasts.answered("a", PacketIn(Reason.ANSWER, sequence=read.sequence, flags=8 | 2))
