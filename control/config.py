@@ -104,6 +104,7 @@ class Timing:
     probe: int = 200_000  # between an agent's heartbeats, each of which becomes a probe
     expiry: int = 500_000  # silence after which a site gets no new jobs
     linger: int = 1_000_000  # how long a closed connection keeps its affinity entry
+    handshake: int = 10_000_000  # how long one keeps it that the client has not acknowledged
     flowlet_gap: int = 50_000  # pause after which a flow may change its path
     discovery: int = 1_000_000  # between discovery frames on a port
     missed: int = 3  # discovery rounds or reports in a row, missed by a link or site that is gone
@@ -282,7 +283,10 @@ def _client(table: Table) -> Client:
 
 def _timing(table: Table) -> Timing:
     default = Timing()
-    names = ("probe", "expiry", "linger", "flowlet_gap", "discovery", "read", "retransmit", "window")
+    names = (
+        *("probe", "expiry", "linger", "handshake", "flowlet_gap"),
+        *("discovery", "read", "retransmit", "window"),
+    )
     seconds = {name: table.seconds(name, 0.0001, _DAY, getattr(default, name) / 1e6) for name in names}
     timing = Timing(missed=table.integer("missed", 1, 1000, default.missed), **seconds)
     table.done()

@@ -39,6 +39,7 @@ def dump(config: Config) -> str:
                 "probe": config.timing.probe / 1e6,
                 "expiry": config.timing.expiry / 1e6,
                 "linger": config.timing.linger / 1e6,
+                "handshake": config.timing.handshake / 1e6,
                 "flowlet_gap": config.timing.flowlet_gap / 1e6,
                 "discovery": config.timing.discovery / 1e6,
                 "missed": config.timing.missed,

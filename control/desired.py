@@ -106,5 +106,8 @@ def _parameters(config: Config) -> Iterator[Entry]:
     answered = {int(address) for address in config.gateway.addresses} | {int(s.vip) for s in config.services}
     yield from (Entry("arp_responder", (address,), "answer_arp", (gateway,)) for address in answered)
     yield Entry(
-        "parameters", (), "set_parameters", (timing.expiry, timing.linger, timing.flowlet_gap, gateway)
+        "parameters",
+        (),
+        "set_parameters",
+        (timing.expiry, timing.linger, timing.handshake, timing.flowlet_gap, gateway),
     )

@@ -49,7 +49,9 @@ TABLES: Mapping[str, Table] = MappingProxyType(
         ),
         "pinned": Table(("service", "client", "client_port"), {"pin": ("site",)}),
         "routes": Table(("destination",), {"forward": ("port",), "deliver": ("port", "mac")}),
-        "parameters": Table((), {"set_parameters": ("expiry", "linger", "flowlet_gap", "gateway")}),
+        "parameters": Table(
+            (), {"set_parameters": ("expiry", "linger", "handshake", "flowlet_gap", "gateway")}
+        ),
     }
 )
 """Every table that the controller writes. `parameters` has no key: its entry is the default action."""

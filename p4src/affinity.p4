@@ -8,6 +8,9 @@
 //
 // The ingress switch and the site switch each keep an entry. To the first it says where the connection goes;
 // to the second, that the job has been charged already: so a repeated SYN is not charged again.
+//
+// A TCP connection that its client never acknowledges gives its slots back soon. Otherwise a flood of first
+// packets would keep all of them for as long as a connection may be silent.
 
 #ifndef GRASP_AFFINITY_P4
 #define GRASP_AFFINITY_P4
@@ -117,6 +120,7 @@ control TrackReturn(in headers_t hdr, inout metadata_t meta) {
                    hdr.tcp.ack == 1 && !meta.connection.fin && !meta.connection.rst) {
             // A switch that restarted learns its connections anew from what servers send.
             meta.connection.site = meta.source_site;
+            meta.connection.flags = hdr.tcp.syn == 0 ? ESTABLISHED : 0;
             meta.connection.affinity = affinity_t.CREATED;
             events.count((bit<32>)(bit<8>)event_t.RELEARNED);
         }
@@ -126,7 +130,15 @@ control TrackReturn(in headers_t hdr, inout metadata_t meta) {
 control StoreConnection(in headers_t hdr, inout metadata_t meta) {
     apply {
         if (meta.connection.flags & CLOSED == 0) {
+            if (meta.kind != kind_t.RETURNING && hdr.tcp.isValid() && hdr.tcp.ack == 1 &&
+                hdr.tcp.syn == 0) {
+                meta.connection.flags = meta.connection.flags | ESTABLISHED;
+            }
+            bool half_open = hdr.tcp.isValid() && meta.connection.flags & ESTABLISHED == 0;
             meta.connection.deadline = meta.now + meta.timeout;
+            if (half_open && meta.parameters.handshake < meta.timeout) {
+                meta.connection.deadline = meta.now + meta.parameters.handshake;
+            }
             if (meta.connection.fin) {
                 meta.connection.flags =
                     meta.connection.flags | (meta.kind == kind_t.RETURNING ? SERVER_FIN : CLIENT_FIN);

@@ -58,9 +58,11 @@ control GraspIngress(inout headers_t hdr, inout metadata_t meta,
     StoreSite() store_site;
     EmitProbe() emit_probe;
 
-    action set_parameters(time_t expiry, time_t linger, time_t flowlet_gap, mac_t gateway) {
+    action set_parameters(time_t expiry, time_t linger, time_t handshake, time_t flowlet_gap,
+                          mac_t gateway) {
         meta.parameters.expiry = expiry;
         meta.parameters.linger = linger;
+        meta.parameters.handshake = handshake;
         meta.parameters.flowlet_gap = flowlet_gap;
         meta.parameters.gateway = gateway;
     }

@@ -31,6 +31,7 @@ enum affinity_t {
 struct parameters_t {
     time_t expiry;       // silence after which a site is not believed to be alive
     time_t linger;       // how long a closed connection keeps its slot
+    time_t handshake;    // how long one does that the client has not acknowledged
     time_t flowlet_gap;  // pause after which a flow may change its path
     mac_t gateway;       // the one hardware address of all switches
 }
@@ -123,5 +124,6 @@ const bit<8> SITE_AUTHORITATIVE = 16;  // the forecast was set here, not learnt 
 const bit<8> CLIENT_FIN = 1;
 const bit<8> SERVER_FIN = 2;
 const bit<8> CLOSED = 4;
+const bit<8> ESTABLISHED = 8;  // the client has acknowledged what the server sent
 
 #endif

@@ -23,8 +23,15 @@ _SERVICE_TIMEOUT = 30_000_000
 # A site that falls silent gets no job later than three heartbeats after its last; the expiry is shorter than
 # that by the time that its last probe and the last job take on their way.
 HEARTBEAT = 40_000
+HANDSHAKE = 2_000_000  # clients repeat a first packet after 1 s
 _TIMING = Timing(
-    probe=HEARTBEAT, expiry=110_000, discovery=250_000, read=1_000_000, retransmit=50_000, linger=500_000
+    probe=HEARTBEAT,
+    expiry=110_000,
+    discovery=250_000,
+    read=1_000_000,
+    retransmit=50_000,
+    linger=500_000,
+    handshake=HANDSHAKE,
 )
 
 

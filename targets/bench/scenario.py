@@ -73,7 +73,7 @@ class Scenario:
     @property
     def parameters(self) -> tuple[int, ...]:
         """Arguments of set_parameters."""
-        return EXPIRY, TIMEOUT, FLOWLET_GAP, GATEWAY
+        return EXPIRY, TIMEOUT, TIMEOUT, FLOWLET_GAP, GATEWAY
 
     def groups(self) -> dict[int, tuple[int, ...]]:
         """Ports of each multicast group."""

@@ -39,7 +39,9 @@ units = st.text(st.characters(codec="utf-8", exclude_categories=("Cs",)), min_si
 
 @given(
     st.builds(EpochClock, st.integers(0, 2**52), microseconds, st.integers(0, 2**32 - 1)),
-    st.builds(Timing, **dict.fromkeys(("linger", "flowlet_gap", "discovery", "read"), microseconds)),
+    st.builds(
+        Timing, **dict.fromkeys(("linger", "handshake", "flowlet_gap", "discovery", "read"), microseconds)
+    ),
     st.lists(
         st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,31}", fullmatch=True), min_size=1, max_size=5, unique=True
     ),

@@ -75,7 +75,7 @@ async def test_a_switch_is_brought_to_the_configured_state(ring, config, schema)
             (client(3), 32): ("forward", 2),
         }
         assert s1.entries("local_sites") == {}
-        assert s1.default("parameters") == ("set_parameters", 100_000, 1_000_000, 50_000, GATEWAY)
+        assert s1.default("parameters") == ("set_parameters", 100_000, 1_000_000, 10_000_000, 50_000, GATEWAY)
         assert s1.groups == {1: {1, 2}, 2: {1, 2, 255}}
 
 

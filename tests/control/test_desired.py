@@ -68,7 +68,9 @@ def test_the_whole_of_a_switch():
         (Prefix(address("10.0.3.11"), 32),): ("forward", 2),
         (Prefix(address("10.0.3.21"), 32),): ("forward", 2),
     }
-    assert table(state, "parameters") == {(): ("set_parameters", 500_000, 1_000_000, 50_000, GATEWAY)}
+    assert table(state, "parameters") == {
+        (): ("set_parameters", 500_000, 1_000_000, 10_000_000, 50_000, GATEWAY)
+    }
     assert table(state, "pinned") == {}
     assert state.groups == {1: {1, 2}, 2: {1, 2, 255}}
     assert sum(len(table(state, name)) for name in TABLES) == len(state.entries)

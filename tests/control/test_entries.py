@@ -13,7 +13,7 @@ ENTRIES = (
     Entry("pinned", (7, 0x0A000001, 40000), "pin", (3,), idle_timeout_us=30_000_000),
     Entry("routes", (Prefix(0x0A000100, 24),), "deliver", (3, 0x020000000003)),
     Entry("routes", (Prefix(0x0A000200, 24),), "forward", (4,)),
-    Entry("parameters", (), "set_parameters", (500_000, 1_000_000, 50_000, 0x0200000000FE)),
+    Entry("parameters", (), "set_parameters", (500_000, 1_000_000, 10_000_000, 50_000, 0x0200000000FE)),
 )
 
 

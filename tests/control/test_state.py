@@ -37,7 +37,7 @@ def test_tables_are_those_of_the_compiled_program():
 
 FORWARD = Entry("routes", (Prefix(0x0A000001, 32),), "forward", (1,))
 DELIVER = Entry("routes", (Prefix(0x0A000001, 32),), "deliver", (2, 0x0200_0000_0001))
-TIMES = Entry("parameters", (), "set_parameters", (1, 2, 3, 4))
+TIMES = Entry("parameters", (), "set_parameters", (1, 2, 3, 4, 5))
 PIN = Entry("pinned", (1, 0x0A000001, 1234), "pin", (7,), 30_000_000)
 
 

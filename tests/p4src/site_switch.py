@@ -91,9 +91,13 @@ def number(address: str) -> int:
 
 
 def set_parameters(
-    switch: Switch, expiry: int = EXPIRY, linger: int = LINGER, flowlet_gap: int = FLOWLET_GAP
+    switch: Switch,
+    expiry: int = EXPIRY,
+    linger: int = LINGER,
+    handshake: int = TIMEOUT,
+    flowlet_gap: int = FLOWLET_GAP,
 ) -> None:
-    times = [time * switch.pace for time in (expiry, linger, flowlet_gap)]
+    times = [time * switch.pace for time in (expiry, linger, handshake, flowlet_gap)]
     switch.set_default("parameters", "set_parameters", *times, number(GATEWAY))
 
 

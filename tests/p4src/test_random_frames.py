@@ -120,7 +120,7 @@ def memory(switch: Switch) -> object:
 def occupy(switch: Switch) -> Switch:
     """Give it something to lose, and all the time in the world."""
     configure(switch, timeout=HOUR)
-    set_parameters(switch, expiry=HOUR, linger=HOUR, flowlet_gap=HOUR)
+    set_parameters(switch, expiry=HOUR, linger=HOUR, handshake=HOUR, flowlet_gap=HOUR)
     announce(switch, {site: 50_000 - 1000 * site for site in SITES})
     for sport in range(40000, 40050):
         assert connect(switch, sport) is not None

@@ -20,7 +20,7 @@ from grasp.telemetry.energy.sources import Energy
 from grasp.topo import report
 from grasp.topo.comparison import openings
 from grasp.topo.comparison.usage import Traffic, control_traffic, cpu_seconds
-from grasp.topo.configuration import SERVICE_ADDRESS, SERVICE_PORT, Files
+from grasp.topo.configuration import HANDSHAKE, SERVICE_ADDRESS, SERVICE_PORT, Files
 from grasp.topo.emulation import Emulation, Recording
 from grasp.topo.experiment import Listener, collect, offer
 from grasp.topo.hours import Hours
@@ -45,6 +45,8 @@ _HIGHEST_RATE = 500_000.0
 _REACHED = 0.95  # of a rate: what the generator must send of it
 _AHEAD = 0.5  # seconds from an order of openings to its begin: frames are made meanwhile
 _CALM_US, _CALM_ATTEMPTS = 100_000, 10  # a step begins when one opening takes no longer than that again
+# Seconds after a step that was not sustained: P4's switches give up what lost segments left half open.
+_RECOVERY = HANDSHAKE / 1e6 + 0.5
 
 _FAVOURITES = (4, 7, 1)  # sites in turn, on three switches; the last one dies
 _ABUNDANCE = 1e6  # Wh: more than any jobs of an hour take
@@ -239,17 +241,20 @@ async def step(generators: list[Program], rate: float) -> Step:
     sent = sum(answer.sent for answer in answers)
     medians = [answer.p50_us for answer in answers if answer.p50_us is not None]
     tails = [answer.p99_us for answer in answers if answer.p99_us is not None]
-    return Step(
+    found = Step(
         asked=round(rate, 1),
         sent=round(sum(answer.sent / answer.seconds for answer in answers if answer.seconds), 1),
         failed=round(1 - sum(answer.answered for answer in answers) / max(sent, 1), 5),
         p50_us=float(np.median(medians)) if medians else None,
         p99_us=max(tails, default=None),
     )
+    if not is_sustained(found):
+        await asyncio.sleep(_RECOVERY)
+    return found
 
 
 async def _calm(generator: Program) -> None:
-    """Wait until what an earlier step left behind is worked off."""
+    """Wait until what an earlier step left in queues is worked off."""
     single = openings.Order(rate=1000.0, seconds=0.001, at=0.0)
     for _ in range(_CALM_ATTEMPTS):
         answer = openings.Answer(**await generator.ask(asdict(single)))
