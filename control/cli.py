@@ -60,6 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     argv = sys.argv[1:] if argv is None else argv
     _open_closed_streams()
     try:
+        _check_folder()
         status = _run(argv)
         sys.stdout.flush()  # here, where a full disk can still be told
         return status
@@ -86,6 +87,14 @@ def _run(argv: Sequence[str]) -> int:
     add_commands(parser, "grasp.commands", argv[0] if argv else None)
     args = parser.parse_args(argv)
     return cast(int, args.run(args))
+
+
+def _check_folder() -> None:
+    """Raise UserError where relative paths have no meaning."""
+    try:
+        os.getcwd()
+    except OSError:
+        raise grasp.UserError("the working directory no longer exists: cd to one that does") from None
 
 
 def _open_closed_streams() -> None:

@@ -39,3 +39,9 @@ def test_what_is_opened_does_not_become_the_output(tmp_path) -> None:
     )
     assert int(ended.stderr) > 2
     assert os.stat(path).st_size == 0
+
+
+def test_a_folder_that_is_gone_is_one_line(tmp_path) -> None:
+    ended = shell(f"mkdir {tmp_path}/gone && cd {tmp_path}/gone && rmdir {tmp_path}/gone && {GRASP} run")
+    assert ended.returncode == 2
+    assert ended.stderr == "grasp: the working directory no longer exists: cd to one that does\n"
