@@ -77,6 +77,6 @@ def measure(cases: Iterable[Case], rounds: int) -> Iterable[dict[str, Any]]:
             "study": case.study,
             "name": case.name,
             "jobs": jobs[number],
-            "seconds": round(seconds, 3),
+            "seconds": round(seconds, 6),
             "jobs_per_s": round(jobs[number] / seconds),
         }

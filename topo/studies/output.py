@@ -5,7 +5,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +56,15 @@ def add_output(parser: argparse.ArgumentParser) -> None:
     """Declare the options that say where the result goes."""
     group = parser.add_argument_group("output")
     group.add_argument("--json", action="store_true", help="print the result as JSON")
-    group.add_argument("--out", type=Path, metavar="DIR", help="folder for the plots, the numbers and a page")
+    group.add_argument(
+        "--out", type=_folder, metavar="DIR", help="folder for the plots, the numbers and a page"
+    )
+
+
+def _folder(text: str) -> Path:
+    if not text:  # a shell's variable that is not set, and not the folder in which one happens to be
+        raise UserError("--out: the name of the folder is empty")
+    return Path(text)
 
 
 def prepare(folder: Path | None) -> None:
@@ -104,6 +112,13 @@ def _show(result: Result, folder: Path | None) -> None:
             console.print(table.note, highlight=False)
     if folder is not None:
         console.print(f"{folder}/index.html", highlight=False)
+
+
+def as_lists(settings: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass, tuples as lists: ready for JSON."""
+    return {
+        name: list(value) if isinstance(value, tuple) else value for name, value in asdict(settings).items()
+    }
 
 
 def as_settings(settings: Mapping[str, Any]) -> list[tuple[str, str]]:

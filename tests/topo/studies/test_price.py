@@ -215,7 +215,7 @@ def test_nothing_to_save(
         (("--days", "0"), "--days 0: must be between 1 and 366"),
         (("--distance", "-1"), "--distance -1"),
         (("--distance", "nan"), "--distance nan"),
-        (("--distances", "100,0"), "--distances: give each value once, in rising order"),
+        (("--distances", "0:1000"), "--distances: 1001 values; at most 200 are compared"),
         (("--distances", "x"), "--distances x"),
         (("--delay", "200"), "--delay 200"),
         (("--delays", "0.5"), "--delays 0.5"),

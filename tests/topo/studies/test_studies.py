@@ -186,8 +186,10 @@ def test_consolidation_in_words(trace: str, capsys: pytest.CaptureFixture[str]) 
     [
         (("--loads", "0.5,1.2"), "--loads 1.2: must be between"),
         (("--loads", "half"), "--loads half"),
-        (("--loads", "0.9,0.5"), "--loads: give each value once"),
-        (("--replicas", "7"), "--replicas 7"),
+        (("--loads", "0.1:0.9:0.001"), "--loads: 801 values; at most 200"),
+        (("--jobs", "10000000", "--seeds", "1000"), "do not fit into memory; give at most 300,000,000"),
+        (("--jobs", "10000001"), "--jobs 10000001: must be between 1 and 10000000"),
+        (("--replicas", "7"), "--replicas 7: there are only 6 servers (--servers)"),
         (("--replicas", "1"), "--replicas 1"),
         (("--servers", "0"), "--servers 0"),
         (("--jobs", "0"), "--jobs 0"),
@@ -199,6 +201,7 @@ def test_consolidation_in_words(trace: str, capsys: pytest.CaptureFixture[str]) 
         (("--date", "13-45"), "13-45"),
         (("--job-energy", "nan"), "--job-energy nan"),
         (("--out", "/dev/null/x"), "--out /dev/null/x"),
+        (("--out", ""), "--out: the name of the folder is empty"),
     ],
 )
 def test_replicas_mistakes(argv: Sequence[str], message: str) -> None:

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grasp import UserError
+from grasp.topo.studies.checks import add_workers, numbers, within, workers
 from grasp.topo.studies.output import add_output, finish, prepare
-from grasp.topo.year import options
 
 if TYPE_CHECKING:
     from grasp.topo.studies.consolidation.measure import Settings
@@ -69,7 +69,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     rule.add_argument(
         "--report-every", type=float, default=10.0, metavar="S", help="node managers' interval (default: 10)"
     )
-    parser.add_argument("--workers", type=int, metavar="N", help="processes (default: one a core)")
+    add_workers(parser)
     parser.add_argument(
         "--wake-on-lan",
         action="store_true",
@@ -81,14 +81,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Simulate, report, and return the exit status."""
     from grasp.topo.studies.consolidation import measure, report
-    from grasp.topo.studies.parallel import cores, each
+    from grasp.topo.studies.parallel import each
 
     settings = _settings(args)
-    idles = [float(value) for value in options.numbers("--idles", args.idles)]
-    for idle in idles:
-        _check("--idles", idle, 0, 0.99)
-    workers = cores() if args.workers is None else args.workers
-    _check("--workers", workers, 1, 256)
+    idles = numbers("--idles", args.idles, 0, 0.99)
+    processes = workers(args)
     if args.out is not None:
         args.out = args.out.absolute()
     prepare(args.out)
@@ -98,7 +95,7 @@ def run(args: argparse.Namespace) -> int:
         enter()
     begun = time.perf_counter()
     work = measure.tasks(settings, idles)
-    rows = each(measure.measure, work, workers, lambda task: f"{task.scenario}, {task.sleep or 'all on'}")
+    rows = each(measure.measure, work, processes, lambda task: f"{task.scenario}, {task.sleep or 'all on'}")
     runs, sweep = rows[: len(rows) - len(idles)], rows[len(rows) - len(idles) :]
     woken = None
     if args.wake_on_lan:
@@ -119,11 +116,11 @@ def _settings(args: argparse.Namespace) -> "Settings":
     from grasp.schedulers.consolidation.machines import sleep
     from grasp.topo.studies.consolidation.measure import MOST_RATE, Settings, read_trace
 
-    _check("--peak", args.peak, 0.01, MOST_RATE)
-    _check("--seed", args.seed, 0, 2**32 - 1)
-    _check("--step", args.step, 1 / UNITS, 1)
-    _check("--idle", args.idle, 0, 0.99)
-    _check("--report-every", args.report_every, 0.1, 3600)
+    within("--peak", args.peak, 0.01, MOST_RATE)
+    within("--seed", args.seed, 0, 2**32 - 1)
+    within("--step", args.step, 1 / UNITS, 1)
+    within("--idle", args.idle, 0, 0.99)
+    within("--report-every", args.report_every, 0.1, 3600)
     sleeps = tuple(args.sleep.split(","))
     for name in sleeps:
         sleep(name)
@@ -149,11 +146,6 @@ def _fleet(text: str) -> tuple[tuple[str, int], ...]:
         if not number.isdecimal():
             raise UserError(f"--servers {text}: give kinds and numbers such as new=4,old=2")
         counts.append((kind.strip(), int(number)))
-    _check("--servers: their number", sum(number for _, number in counts), 1, MOST_SERVERS)
+    within("--servers: their number", sum(number for _, number in counts), 1, MOST_SERVERS)
     fleet(counts)
     return tuple(counts)
-
-
-def _check(option: str, value: float, least: float, most: float) -> None:
-    if not least <= value <= most:
-        raise UserError(f"{option} {value:g}: must be between {least:g} and {most:g}")

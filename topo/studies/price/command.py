@@ -18,8 +18,8 @@ import time
 from typing import TYPE_CHECKING
 
 from grasp import UserError
+from grasp.topo.studies.checks import numbers, whole_numbers, within
 from grasp.topo.studies.output import add_output, finish, prepare
-from grasp.topo.year import options
 
 if TYPE_CHECKING:
     from grasp.telemetry.prices.series import Series
@@ -146,27 +146,19 @@ def _settings(args: argparse.Namespace) -> "Settings":
     """Return what is to be varied, having refused what cannot be."""
     from grasp.topo.studies.price.measure import Settings
 
-    _check("--distance", args.distance, 0, MOST_KM)
-    _check("--price-threshold", args.price_threshold, 0, 1e5)
-    _check("--carbon-threshold", args.carbon_threshold, 0, 1e5)
-    _check("--delay", args.delay, 0, MOST_DELAY_H)
-    settings = Settings(
-        _numbers("--distances", args.distances, MOST_KM),
+    within("--distance", args.distance, 0, MOST_KM)
+    within("--price-threshold", args.price_threshold, 0, 1e5)
+    within("--carbon-threshold", args.carbon_threshold, 0, 1e5)
+    within("--delay", args.delay, 0, MOST_DELAY_H)
+    return Settings(
+        numbers("--distances", args.distances, 0, MOST_KM),
         args.distance,
         args.price_threshold,
         args.carbon_threshold,
         args.delay,
-        options.whole_numbers("--delays", args.delays, 0, MOST_DELAY_H),
-        _numbers("--carbon-prices", args.carbon_prices, 1e5),
+        whole_numbers("--delays", args.delays, 0, MOST_DELAY_H),
+        numbers("--carbon-prices", args.carbon_prices, 0, 1e5),
     )
-    for name, values in (
-        ("--distances", settings.distances),
-        ("--delays", settings.delays),
-        ("--carbon-prices", settings.carbon_prices),
-    ):
-        if list(values) != sorted(set(values)):
-            raise UserError(f"{name}: give each value once, in rising order")
-    return settings
 
 
 def _data(args: argparse.Namespace, settings: "Settings") -> "tuple[Data, dict[str, str]]":
@@ -174,9 +166,9 @@ def _data(args: argparse.Namespace, settings: "Settings") -> "tuple[Data, dict[s
     from grasp.telemetry.prices import hubs, sources
     from grasp.topo.studies.price import measure
 
-    _check("--seed", args.seed, 0, 2**32 - 1)
-    _check("--days", args.days, 1, MOST_DAYS)
-    _check("--utilization", args.utilization, 0.01, 1)
+    within("--seed", args.seed, 0, 2**32 - 1)
+    within("--days", args.days, 1, MOST_DAYS)
+    within("--utilization", args.utilization, 0.01, 1)
     chosen = hubs.HUBS if args.hubs is None else hubs.choose(args.hubs)
     if len(chosen) < 2:
         raise UserError(f"--hubs {args.hubs}: one cluster leaves nothing to choose")
@@ -194,7 +186,7 @@ def _plants(args: argparse.Namespace, data: "Data") -> "Series":
     """Return the energy of the plants beside the clusters in MWh."""
     from grasp.telemetry.prices import sources
 
-    _check("--plant", args.plant, 0, 100)
+    within("--plant", args.plant, 0, 100)
     return sources.green(args.green, data.hubs, data.system.peak_mw * args.plant, args.seed, args.time_zone)
 
 
@@ -207,15 +199,3 @@ def _locations(text: str | None) -> dict[str, str]:
             raise UserError(f"--locations {text}: give each hub once, such as NY=WEST,MA=.H.INTERNAL_HUB")
         found[hub] = location
     return found
-
-
-def _numbers(option: str, text: str, most: float) -> tuple[float, ...]:
-    values = tuple(float(value) for value in options.numbers(option, text))
-    for value in values:
-        _check(option, value, 0, most)
-    return values
-
-
-def _check(option: str, value: float, least: float, most: float) -> None:
-    if not least <= value <= most:
-        raise UserError(f"{option} {value:g}: must be between {least:g} and {most:g}")

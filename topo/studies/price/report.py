@@ -9,7 +9,7 @@ import numpy as np
 
 from grasp.schedulers.price.power import LADDER, PowerModel
 from grasp.telemetry.prices.hubs import Hub
-from grasp.topo.studies.output import Document, Result, Table
+from grasp.topo.studies.output import Document, Result, Table, as_lists
 from grasp.topo.studies.price import plots
 from grasp.topo.studies.price.join import Joined
 from grasp.topo.studies.price.measure import (
@@ -38,14 +38,11 @@ def document(
     wall_s: float,
 ) -> Document:
     """Return what --json prints."""
-    shown = {
-        key: list(value) if isinstance(value, tuple) else value for key, value in asdict(settings).items()
-    }
     return {
         "study": "price",
         **sources,
         "settings": {
-            **shown,
+            **as_lists(settings),
             "first_hour": f"{data.hours[0]}Z",
             "hours": len(data.hours),
             "utilization": data.system.utilization,

@@ -18,8 +18,8 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from grasp import UserError
+from grasp.topo.studies.checks import add_workers, numbers, whole_numbers, within, workers
 from grasp.topo.studies.output import add_output, finish, prepare
-from grasp.topo.year import options
 
 if TYPE_CHECKING:
     from grasp.topo.studies.replicas.join import Setting
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 HELP = "replicas in several queues, of which the first to start cancels the others"
 
 MOST_JOBS = 10_000_000
+MOST_WAITS = 300_000_000  # kept at once, 4 bytes each
+MOST_REPLICAS = 100
 JOIN_SEEDS = 3
 
 
@@ -62,7 +64,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     what.add_argument(
         "--delay-loads", default="0.5,0.8,0.9", metavar="LIST", help="at these loads (default: %(default)s)"
     )
-    what.add_argument("--workers", type=int, metavar="N", help="processes (default: one a core)")
     join = parser.add_argument_group("the join with green headroom")
     join.add_argument(
         "--energy", default="synthetic", metavar="SOURCE", help="synthetic (default) or tmy3:DIR"
@@ -84,19 +85,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="LIST",
         help="mean service times that a job waits for the cheapest replica, beside for ever (default: 1)",
     )
+    add_workers(parser)
     add_output(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Simulate, report, and return the exit status."""
-    from grasp.topo.studies.parallel import cores, each
+    from grasp.topo.studies.parallel import each
     from grasp.topo.studies.replicas import join, measure, report
 
     settings = _settings(args)
     setting, source = _setting(args, settings)
-    workers = cores() if args.workers is None else args.workers
-    _check("--workers", workers, 1, 256)
-    joint = join.tasks(setting, settings.d, _numbers("--patience", args.patience, 0, 1e6))
+    processes = workers(args)
+    joint = join.tasks(setting, settings.d, numbers("--patience", args.patience, 0, 1e6))
     prepare(args.out)
     begun = time.perf_counter()
     parts = (  # all at once, so that no process waits for a part's last task
@@ -108,7 +109,7 @@ def run(args: argparse.Namespace) -> int:
         [(partial(join.measure, task), f"join, {task.kept.name}") for task in joint],
         [(partial(measure.check_by_events, settings, d), f"{d}, event by event") for d in settings.d],
     )
-    answers = iter(each(_call, [task for part in parts for task in part], workers, itemgetter(1)))
+    answers = iter(each(_call, [task for part in parts for task in part], processes, itemgetter(1)))
     rows, checks, joined, differences = ([next(answers) for _ in part] for part in parts)
     found = report.document(
         settings,
@@ -140,10 +141,10 @@ def _settings(args: argparse.Namespace) -> "Settings":
     from grasp.topo.studies.replicas.measure import Settings
 
     warmup = args.jobs if args.warmup is None else args.warmup
-    _check("--servers", args.servers, 1, 10_000)
-    _check("--jobs", args.jobs, 1, MOST_JOBS)
-    _check("--warmup", warmup, 0, MOST_JOBS)
-    _check("--seeds", args.seeds, 1, 1000)
+    within("--servers", args.servers, 1, 10_000)
+    within("--jobs", args.jobs, 1, MOST_JOBS)
+    within("--warmup", warmup, 0, MOST_JOBS)
+    within("--seeds", args.seeds, 1, 1000)
     service_time(args.service)
     least = 0.001  # a load of nothing has no waits to compare
     settings = Settings(
@@ -151,19 +152,20 @@ def _settings(args: argparse.Namespace) -> "Settings":
         args.jobs,
         warmup,
         args.seeds,
-        _numbers("--loads", args.loads, least, 0.999),
-        options.whole_numbers("--replicas", args.replicas, 2, args.servers),
-        _numbers("--delays", args.delays, 0, 1000),
-        _numbers("--delay-loads", args.delay_loads, least, 0.999),
+        numbers("--loads", args.loads, least, 0.999),
+        whole_numbers("--replicas", args.replicas, 2, MOST_REPLICAS),
+        numbers("--delays", args.delays, 0, 1000),
+        numbers("--delay-loads", args.delay_loads, least, 0.999),
         args.service,
     )
-    for name, values in (
-        ("--loads", settings.loads),
-        ("--replicas", settings.d),
-        ("--delays", settings.delays),
-    ):
-        if list(values) != sorted(set(values)):
-            raise UserError(f"{name}: give each value once, in rising order")
+    if settings.d[-1] > args.servers:
+        raise UserError(f"--replicas {settings.d[-1]}: there are only {args.servers} servers (--servers)")
+    waits = (args.jobs + warmup) * args.seeds
+    if waits > MOST_WAITS:
+        raise UserError(
+            f"--jobs, --warmup, --seeds: {waits:,} waits of each policy do not fit into memory; "
+            f"give at most {MOST_WAITS:,}"
+        )
     return settings
 
 
@@ -172,11 +174,11 @@ def _setting(args: argparse.Namespace, settings: "Settings") -> "tuple[Setting, 
     from grasp.telemetry.energy.sources import parse_energy
     from grasp.topo.studies.replicas.join import Setting
 
-    _check("--energy-seed", args.energy_seed, 0, 2**32 - 1)
-    _check("--job-energy", args.job_energy, 0.001, 1e6)
-    _check("--site-servers", args.site_servers, 1, 10_000)
-    _check("--hour", args.hour, 0.1, 100_000)
-    _check("--join-load", args.join_load, 0.001, 0.999)
+    within("--energy-seed", args.energy_seed, 0, 2**32 - 1)
+    within("--job-energy", args.job_energy, 0.001, 1e6)
+    within("--site-servers", args.site_servers, 1, 10_000)
+    within("--hour", args.hour, 0.1, 100_000)
+    within("--join-load", args.join_load, 0.001, 0.999)
     year = parse_energy(args.energy, args.model, seed=args.energy_seed)
     day = year.day(args.date)
     seeds = min(JOIN_SEEDS, settings.seeds)
@@ -184,15 +186,3 @@ def _setting(args: argparse.Namespace, settings: "Settings") -> "tuple[Setting, 
         day.wh, args.job_energy, args.site_servers, args.hour, args.join_load, seeds, settings.service
     )
     return setting, year.description
-
-
-def _numbers(option: str, text: str, least: float, most: float) -> tuple[float, ...]:
-    values = tuple(float(value) for value in options.numbers(option, text))
-    for value in values:
-        _check(option, value, least, most)
-    return values
-
-
-def _check(option: str, value: float, least: float, most: float) -> None:
-    if not least <= value <= most:
-        raise UserError(f"{option} {value:g}: must be between {least:g} and {most:g}")

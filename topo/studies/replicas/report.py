@@ -3,13 +3,13 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from grasp.schedulers.replicas.theory import wait_of_least_loaded, wait_of_many, wait_of_one
-from grasp.topo.studies.output import Document, Result, Table
+from grasp.topo.studies.output import Document, Result, Table, as_lists
 from grasp.topo.studies.replicas import plots
 from grasp.topo.studies.replicas.measure import (
     PUBLISHED,
@@ -49,9 +49,7 @@ def document(
     gains = [_gain(row, _of(prompt, "random", 1, row.case.load)) for row in prompt if _is(row)]
     return {
         "study": "replicas",
-        "settings": {
-            key: list(value) if isinstance(value, tuple) else value for key, value in asdict(settings).items()
-        },
+        "settings": as_lists(settings),
         "simulated_jobs": sum(len(row.duplicates) * row.jobs for row in rows),
         "waits": [_waits(settings, row) for row in prompt],
         "gains": gains,
