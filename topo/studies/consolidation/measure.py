@@ -58,7 +58,7 @@ def tasks(settings: Settings, idles: Sequence[float]) -> list[Task]:
 def read_trace(path: Path) -> tuple[float, ...]:
     """Return the column `requests_per_s` of a CSV file, a row for each minute."""
     try:
-        with path.open(newline="", encoding="utf-8") as file:
+        with path.open(newline="", encoding="utf-8-sig") as file:
             rows = csv.DictReader(file)
             if "requests_per_s" not in (rows.fieldnames or ()):
                 raise UserError(f"--trace {path}: has no column requests_per_s")
@@ -77,11 +77,14 @@ def read_trace(path: Path) -> tuple[float, ...]:
         raise UserError(f"--trace {path}: {getattr(error, 'strerror', None) or error}") from None
     if not LEAST_MINUTES <= len(rate) <= MOST_MINUTES:
         raise UserError(f"--trace {path}: has {len(rate)} minutes; give {LEAST_MINUTES} to {MOST_MINUTES}")
+    if 60 * sum(rate) < LEAST_REQUESTS:
+        raise UserError(f"--trace {path}: has {60 * sum(rate):.3g} requests; give at least {LEAST_REQUESTS}")
     return tuple(rate)
 
 
 MOST_RATE = 10_000.0
 LEAST_MINUTES, MOST_MINUTES = 30, 7 * 1440
+LEAST_REQUESTS = 100
 
 
 def measure(task: Task) -> Row:

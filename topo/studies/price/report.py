@@ -308,15 +308,17 @@ def _tables(found: Document) -> list[Table]:
         ),
         Table(
             "Hubs: prices in $/MWh, and shares of the requests",
-            ("hub", "mean", "sd", "least", "most", "closest", "by price", "with 95/5"),
+            ("hub", "mean", "sd", "least", "most", "near", "price", "95/5"),
             [
                 (
                     f"{row['hub']}, {row['title']} ({row['market']})",
-                    *(f"{row[key]:.1f}" for key in ("mean", "sd", "least", "most")),
+                    *(f"{row[key]:.1f}" for key in ("mean", "sd")),
+                    *(f"{row[key]:.0f}" for key in ("least", "most")),
                     *(_percent(row[key]) for key in ("load_before", "load", "load_95_5")),
                 )
                 for row in found["hubs"]
             ],
+            "Near: all requests go to the closest cluster.",
         ),
         Table(
             "The rule beside the optimum, at power in proportion to load",
