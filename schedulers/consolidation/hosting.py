@@ -137,7 +137,7 @@ def host(site: Site, policy: Policy, demand: Demand, seed: int = 0, sample_s: fl
         np.array(times),
         np.array(energy),
         np.array(states),
-        np.array(run.servers),
+        np.array(run.servers, dtype=np.int64),
         sum(node.joules(demand.seconds) for node in run.nodes) / 3600,
     )
 

@@ -245,6 +245,7 @@ def test_consolidation_mistakes(argv: Sequence[str], message: str) -> None:
         ("requests_per_s\nmany\n", "line 2"),
         ("requests_per_s\nnan\n", "line 2"),
         ("requests_per_s\n1\n", "has 1 minutes"),
+        ("\ufeffrequests_per_s\n" + 40 * "0.01\n", "has 24 requests; give at least 100"),
         ("requests_per_s\n\x00\n", "line"),
         (b"requests_per_s\n\xff\n", "--trace"),
     ],
