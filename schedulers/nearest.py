@@ -23,7 +23,10 @@ class Nearest(Scheduler):
     def __init__(self, setting: Setting | None = None) -> None:
         super().__init__(setting)
         if self.setting.distance_km is None:
-            raise UserError("scheduler 'nearest': the distances from clients to sites are not known here")
+            raise UserError(
+                "scheduler 'nearest': the distances from clients to sites are not known here; "
+                "grasp simulate knows them"
+            )
         self._distance = np.atleast_2d(self.setting.distance_km)
 
     @property

@@ -45,13 +45,11 @@ def run(args: argparse.Namespace) -> int:
     if not 1 <= args.rounds <= 100:
         raise UserError(f"--rounds {args.rounds}: must be between 1 and 100")
     begun = time.monotonic()
-    from grasp.topo.comparison.openings import library
     from grasp.topo.isolation import enter
     from grasp.topo.planes import check_scheduler
 
     for side in _sides(settings).values():
         check_scheduler(side.control, side.scheduler)
-    library()  # a machine without a compiler is told before anything is built
     enter()
     return _compare(settings, args, begun)
 
@@ -71,7 +69,7 @@ def _compare(settings: "Settings", args: argparse.Namespace, begun: float) -> in
     import asyncio
 
     from grasp.telemetry.energy.sources import parse_energy
-    from grasp.topo.comparison import page, plots, report, terminal
+    from grasp.topo.comparison import openings, page, plots, report, terminal
     from grasp.topo.comparison.trial import Trial
     from grasp.topo.comparison.trial import run as run_trial
     from grasp.topo.configuration import Files
@@ -83,6 +81,7 @@ def _compare(settings: "Settings", args: argparse.Namespace, begun: float) -> in
     from grasp.topo.terminal import Progression
 
     sides = _sides(settings)
+    openings.library()  # compiled before anything is built
     builders = {name: builder(side.control, side.target) for name, side in sides.items()}
     year = parse_energy(settings.energy, settings.model, settings.alignment, settings.seed)
     day = year.day(settings.date, settings.start_hour, settings.hours)

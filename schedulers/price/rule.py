@@ -31,7 +31,10 @@ class PriceAware(Nearest):
 
     def __init__(self, setting: Setting | None = None) -> None:
         if setting is None or setting.distance_km is None:
-            raise UserError("scheduler 'price': the distances from clients to sites are not known here")
+            raise UserError(
+                "scheduler 'price': the distances from clients to sites are not known here; "
+                "grasp simulate knows them"
+            )
         super().__init__(setting)
 
     def forecast(self, reports: Mapping[str, ArrayLike]) -> FloatArray:
