@@ -114,6 +114,15 @@ def _show(result: Result, folder: Path | None) -> None:
         console.print(f"{folder}/index.html", highlight=False)
 
 
+def many(number: int, noun: str) -> str:
+    """Return how many, in words that fit: 1 day, 24 days, 12,300 jobs, 2.5 million jobs, 286 million jobs."""
+    if number == 1:
+        return f"1 {noun}"
+    if number < 1_000_000:
+        return f"{number:,} {noun}s"
+    return f"{number / 1e6:.{0 if number >= 10_000_000 else 1}f} million {noun}s"
+
+
 def as_lists(settings: Any) -> dict[str, Any]:
     """Return the fields of a dataclass, tuples as lists: ready for JSON."""
     return {

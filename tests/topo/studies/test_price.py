@@ -147,7 +147,7 @@ def test_the_same_words_give_the_same_numbers(capsys: pytest.CaptureFixture[str]
 def test_table(capsys: pytest.CaptureFixture[str]) -> None:
     text = call(capsys, *SHORT, "--hubs", "CA1,NY,IL", "--start", "06-21")
     assert "synthetic prices, seed 0" in text
-    assert "2001-06-21T00Z" in text
+    assert "06-21T00Z" in text
     assert "IL, Chicago (PJM)" in text
     assert "Austin" not in text
 

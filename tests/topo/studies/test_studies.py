@@ -14,6 +14,7 @@ import pytest
 from grasp import UserError
 from grasp.topo.studies import command
 from grasp.topo.studies.consolidation import measure
+from grasp.topo.studies.output import many
 from grasp.topo.studies.replicas.measure import QUANTILES, crossings, interval, spread, window
 
 REPLICAS = ("replicas", "--servers", "6", "--jobs", "400", "--seeds", "3", "--workers", "1")
@@ -285,3 +286,13 @@ def test_windows_have_the_waits_that_were_seen(jobs: int) -> None:
     np.testing.assert_array_equal(
         seen.quantiles, np.quantile(waits, QUANTILES, axis=0, method="inverted_cdf")
     )
+
+
+def test_numbers_in_words() -> None:
+    assert [many(number, "job") for number in (0, 1, 12_300, 2_500_000, 286_000_000)] == [
+        "0 jobs",
+        "1 job",
+        "12,300 jobs",
+        "2.5 million jobs",
+        "286 million jobs",
+    ]

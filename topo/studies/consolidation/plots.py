@@ -103,7 +103,8 @@ def power(found: Document) -> Figure:
 
 def _hours(axes: Any, hours: list[float]) -> None:
     axes.set_xlim(0, hours[-1])
-    axes.set_xticks(np.arange(0, hours[-1] + 0.01, max(1, round(hours[-1] / 12))))
+    step = next(step for step in (0.1, 0.25, 0.5, 1, 2, 3, 6, 12, 24) if hours[-1] / step <= 14)
+    axes.set_xticks(np.arange(0, hours[-1] + 0.01, step))
     axes.set_xlabel("hour")
 
 

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from grasp.schedulers.consolidation.hosting import CAUSES
 from grasp.topo.studies.consolidation import plots
 from grasp.topo.studies.consolidation.measure import SCENARIOS, Row, Settings
-from grasp.topo.studies.output import Document, Result, Table
+from grasp.topo.studies.output import Document, Result, Table, many
 
 
 def document(
@@ -50,7 +50,7 @@ def result(found: Document) -> Result:
     """Return the study's result in all its forms."""
     rows, checked = found["runs"], found["verified"]
     day = [row for row in rows if row["scenario"] == "day"]
-    reference, best = day[0], min(day, key=lambda row: row["energy_wh"])
+    reference, best = day[0], min(day[1:], key=lambda row: row["energy_wh"])
     worst = max(day[1:], key=lambda row: row["violations"])
     facts = [
         (
@@ -58,7 +58,7 @@ def result(found: Document) -> Result:
             f"energy saved, {best['policy']}",
             (
                 f"of {reference['energy_wh'] / 1000:.1f} kWh with all servers on; just enough servers at "
-                f"each instant would save {1 - best['just_enough_wh'] / reference['energy_wh']:.0%}"
+                f"each instant would save {max(1 - best['just_enough_wh'] / reference['energy_wh'], 0):.0%}"
             ),
         ),
         (
@@ -89,7 +89,7 @@ def result(found: Document) -> Result:
         "consolidation",
         "Consolidation: services packed onto few servers",
         f"{', '.join(found['settings']['servers'])}; {found['settings']['rate']}; "
-        f"{found['requests'] / 1e6:.1f} million requests in {found['wall_s']:.0f} s. Synthetic input.",
+        f"{many(found['requests'], 'request')} in {found['wall_s']:.2g} s. Synthetic input.",
         found,
         facts,
         [_energy_table(rows), _violations_table(rows)],

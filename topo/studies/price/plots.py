@@ -232,7 +232,7 @@ def join(found: Document) -> Figure:
         axes.xaxis.set_major_formatter(PercentFormatter(1))
         axes.set_xlabel(title)
         axes.grid(False, axis="y")
-        axes.margins(x=0.12)
+        axes.margins(x=0.2)
     panels[0].set_yticks(places, rules)
     panels[1].legend(loc="center left", bbox_to_anchor=(1, 0.5))
     return figure

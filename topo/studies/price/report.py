@@ -9,7 +9,7 @@ import numpy as np
 
 from grasp.schedulers.price.power import LADDER, PowerModel
 from grasp.telemetry.prices.hubs import Hub
-from grasp.topo.studies.output import Document, Result, Table, as_lists
+from grasp.topo.studies.output import Document, Result, Table, as_lists, many
 from grasp.topo.studies.price import plots
 from grasp.topo.studies.price.join import Joined
 from grasp.topo.studies.price.measure import (
@@ -43,7 +43,7 @@ def document(
         **sources,
         "settings": {
             **as_lists(settings),
-            "first_hour": f"{data.hours[0]}Z",
+            "first_hour": _moment(data, 0),
             "hours": len(data.hours),
             "utilization": data.system.utilization,
             "requests_per_s": round(float(data.system.demand.sum(axis=1).mean())),
@@ -179,6 +179,12 @@ def _place(hub: Hub) -> dict[str, Any]:
     return {"hub": hub.name, "title": hub.title, "market": hub.market}
 
 
+def _moment(data: Data, hour: int) -> str:
+    """Return a simulated hour's stamp; a typical year's without the year."""
+    stamp = f"{data.hours[hour]}Z"
+    return stamp.partition("-")[2] if data.all_prices.typical else stamp
+
+
 def _series(data: Data) -> dict[str, Any]:
     """Return the prices of the five days with the dearest hour, for a picture."""
     hours = len(data.true_price)
@@ -186,7 +192,7 @@ def _series(data: Data) -> dict[str, Any]:
     first = int(np.clip(dearest - 60, 0, max(hours - 120, 0)))
     part = slice(first, min(first + 120, hours))
     return {
-        "first_hour": f"{data.hours[first]}Z",
+        "first_hour": _moment(data, first),
         "hubs": [hub.name for hub in data.hubs],
         "price": np.round(data.true_price[part], 2).tolist(),
     }
@@ -227,7 +233,7 @@ def result(found: Document) -> Result:
     return Result(
         name="price",
         title="Routing by electricity prices",
-        subtitle=f"{found['prices']}; {found['carbon']}; {settings['hours'] // 24} days from "
+        subtitle=f"{found['prices']}; {found['carbon']}; {many(settings['hours'] // 24, 'day')} from "
         f"{settings['first_hour']}; made-up requests of the states of the US",
         document=found,
         facts=facts,

@@ -65,14 +65,15 @@ def gain(found: Document) -> Figure:
             axes.axhline(row["published"], color=style.INK, linewidth=0.8, linestyle=(0, (1, 2)))
         axes.set(title=title, xlabel="load", yscale="log")
         axes.yaxis.set_major_formatter("{x:g}")
-    last = found["settings"]["loads"][0]
     for row in found["published"]:
         panels[0].annotate(
             f"published for {row['d']}: {row['published']:g}",
-            (last, row["published"]),
-            xytext=(2, 3),
+            (1, row["published"]),
+            xycoords=("axes fraction", "data"),
+            xytext=(0, 3),
             textcoords="offset points",
             fontsize=7,
+            ha="right",
         )
     panels[0].set_ylabel("gain in mean wait")
     panels[1].legend(loc="center left", bbox_to_anchor=(1, 0.5))
@@ -105,7 +106,7 @@ _MORE = (("#E69F00", "-", "X"), ("#999999", "--", "*"), ("#7F3C8D", "-.", "h"), 
 def delay(found: Document) -> Figure:
     """Gain and work done over the delay, a column for each load."""
     loads = found["settings"]["delay_loads"]
-    figure = Figure(figsize=(3 * max(len(loads), 2), 4.8))
+    figure = Figure(figsize=(3 * max(len(loads), 2) + 1, 4.8))
     grid = figure.subplots(2, len(loads), sharex=True, sharey="row", squeeze=False)
     lasts = [value for value in found["settings"]["delays"] if value > 0]
     for column, load in enumerate(loads):
@@ -125,7 +126,7 @@ def delay(found: Document) -> Figure:
         grid[1, column].set_xlabel("delay, mean service times")
     grid[0, 0].set_ylabel("gain in mean wait")
     grid[1, 0].set_ylabel("load with duplicates")
-    grid[0, -1].legend(loc="lower left")
+    grid[0, -1].legend(loc="center left", bbox_to_anchor=(1, 0.5))
     return figure
 
 
@@ -170,11 +171,10 @@ def join(found: Document) -> Figure:
     axes.axhline(found["join"]["green_ratio_limit"], color=style.INK, linewidth=0.8, linestyle=(0, (1, 2)))
     axes.annotate(
         "most possible",
-        (1, found["join"]["green_ratio_limit"]),
+        (0, found["join"]["green_ratio_limit"]),
         xycoords=("axes fraction", "data"),
-        xytext=(0, 3),
+        xytext=(4, -10),
         textcoords="offset points",
-        ha="right",
     )
     axes.set(xscale="log", xlabel="mean wait, mean service times", ylabel="jobs on green energy")
     axes.xaxis.set_major_formatter("{x:g}")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from grasp.schedulers.replicas.theory import wait_of_least_loaded, wait_of_many, wait_of_one
-from grasp.topo.studies.output import Document, Result, Table, as_lists
+from grasp.topo.studies.output import Document, Result, Table, as_lists, many
 from grasp.topo.studies.replicas import plots
 from grasp.topo.studies.replicas.measure import (
     PUBLISHED,
@@ -207,9 +207,10 @@ def result(found: Document) -> Result:
     return Result(
         "replicas",
         "Replicas: schedule first, manage later",
-        f"{settings['servers']} servers, {settings['jobs']:,} jobs after {settings['warmup']:,} to warm up, "
-        f"{settings['seeds']} seeds, service times {settings['service']}; waits in mean service times; "
-        f"{found['simulated_jobs'] / 1e6:.0f} million jobs in {found['wall_s']:.0f} s. Synthetic input.",
+        f"{many(settings['servers'], 'server')}, {many(settings['jobs'], 'job')} after "
+        f"{settings['warmup']:,} to warm up, {many(settings['seeds'], 'seed')}, service times "
+        f"{settings['service']}; waits in mean service times; {many(found['simulated_jobs'], 'job')} in "
+        f"{found['wall_s']:.2g} s. Synthetic input.",
         found,
         facts,
         [
