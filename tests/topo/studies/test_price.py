@@ -250,3 +250,30 @@ def test_the_million_in_small() -> None:
         "by price, with 95/5, 2 days of 5 minutes",
     ]
     assert [case.work() for case in cases] == [2 * 51 * 288] * 2
+
+
+def test_options_of_the_rule_have_their_effect(capsys: pytest.CaptureFixture[str]) -> None:
+    """Larger thresholds, later prices and routes that are kept save less and move fewer requests."""
+    words = ("--days", "4", "--distances", "0", "--delays", "0", "--carbon-prices", "50", "--json")
+    signals = ("price", "carbon", "both")
+
+    def rows(*options: str) -> dict[str, dict[str, Any]]:
+        found = json.loads(call(capsys, *words, *options))
+        return {row["signal"]: row for row in found["signals"] if not row["constrained"]}
+
+    plain, kept, late = rows(), rows("--update", "12"), rows("--delay", "8")
+    dear, dirty, near = (
+        rows(*option)
+        for option in (("--price-threshold", "30"), ("--carbon-threshold", "150"), ("--distance", "600"))
+    )
+    for signal in signals:
+        assert kept[signal]["moves"] < 0.5 * plain[signal]["moves"]
+        assert near[signal]["mean_km"] < plain[signal]["mean_km"]
+    for signal in ("price", "both"):
+        assert kept[signal]["cost_saved"] < plain[signal]["cost_saved"]
+        assert late[signal]["cost_saved"] < plain[signal]["cost_saved"]
+        assert dear[signal]["cost_saved"] < plain[signal]["cost_saved"]
+        assert dear[signal]["moves"] < plain[signal]["moves"]
+    assert dear["carbon"] == plain["carbon"]
+    assert dirty["carbon"]["carbon_saved"] < plain["carbon"]["carbon_saved"]
+    assert dirty["price"] == plain["price"]

@@ -101,6 +101,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--delay", type=int, default=1, metavar="H", help="from a price to its routes (default: 1)"
     )
     rule.add_argument(
+        "--update", type=int, default=1, metavar="H", help="routes are kept so long (default: 1)"
+    )
+    rule.add_argument(
         "--delays", default="0:6,9,12,18,24,36,48", metavar="LIST", help="also these (default: %(default)s)"
     )
     rule.add_argument(
@@ -150,12 +153,14 @@ def _settings(args: argparse.Namespace) -> "Settings":
     within("--price-threshold", args.price_threshold, 0, 1e5)
     within("--carbon-threshold", args.carbon_threshold, 0, 1e5)
     within("--delay", args.delay, 0, MOST_DELAY_H)
+    within("--update", args.update, 1, MOST_DELAY_H)
     return Settings(
         numbers("--distances", args.distances, 0, MOST_KM),
         args.distance,
         args.price_threshold,
         args.carbon_threshold,
         args.delay,
+        args.update,
         whole_numbers("--delays", args.delays, 0, MOST_DELAY_H),
         numbers("--carbon-prices", args.carbon_prices, 0, 1e5),
     )

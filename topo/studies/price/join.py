@@ -72,7 +72,10 @@ def _route(data: Data, settings: Settings, plants: Plants, rule: str, constraine
     # Everything brown costs the same, and more than nothing beyond every threshold.
     signal, threshold = np.ones_like(data.true_price), 0.0
     if rule == "green, then price":
-        signal, threshold = data.known(data.price, settings.delay), settings.price_threshold
+        signal, threshold = data.known(data.price, settings.delay, settings.update), settings.price_threshold
     elif rule == "green, then carbon":
-        signal, threshold = data.known(data.carbon, settings.delay), settings.carbon_threshold
+        signal, threshold = (
+            data.known(data.carbon, settings.delay, settings.update),
+            settings.carbon_threshold,
+        )
     return plants.run(plants.ranking(signal, reach, threshold), constrained)

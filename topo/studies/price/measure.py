@@ -31,13 +31,17 @@ CHECKED_STEPS = 48
 
 @dataclass(frozen=True)
 class Settings:
-    """What is varied: distances in km, thresholds in $/MWh and g/kWh, delays in hours, carbon in $/t."""
+    """What is varied: distances in km, thresholds in $/MWh and g/kWh, times in hours, carbon in $/t.
+
+    Routes are those of `delay` ago, and are kept for `update`.
+    """
 
     distances: tuple[float, ...]
     distance: float
     price_threshold: float
     carbon_threshold: float
     delay: int
+    update: int
     delays: tuple[int, ...]
     carbon_prices: tuple[float, ...]
 
@@ -63,10 +67,11 @@ class Data:
     carbon: FloatArray
     system: System
 
-    def known(self, values: FloatArray, delay: int) -> FloatArray:
-        """Return what is known of hourly values in each simulated hour, `delay` hours late."""
-        first = self.before - delay
-        return values[first : first + len(values) - self.before]
+    def known(self, values: FloatArray, delay: int, update: int = 1) -> FloatArray:
+        """Return what routes go by in each hour: values `delay` hours late, and looked at every `update`."""
+        hours = np.arange(len(values) - self.before)
+        result: FloatArray = values[self.before - delay + hours // update * update]
+        return result
 
     @property
     def true_price(self) -> FloatArray:
@@ -163,15 +168,15 @@ def tasks(settings: Settings) -> list[Task]:
 
 def order(data: Data, settings: Settings, task: Task) -> ranking.RankArray:
     """Return the ranking that a task goes by."""
-    signal = data.known(data.price, task.delay)
+    signal = data.known(data.price, task.delay, settings.update)
     threshold = settings.price_threshold
     if task.signal == "static":
         signal, threshold = data.true_price.mean(axis=0, keepdims=True), 0.0
     elif task.signal == "carbon":
-        signal, threshold = data.known(data.carbon, task.delay), settings.carbon_threshold
+        signal, threshold = data.known(data.carbon, task.delay, settings.update), settings.carbon_threshold
     elif task.signal == "both":
         # $/t times kg/MWh are thousandths of $/MWh.
-        signal = signal + data.known(data.carbon, task.delay) * task.carbon_price / 1000
+        signal = signal + data.known(data.carbon, task.delay, settings.update) * task.carbon_price / 1000
     return ranking.by_price(signal, data.system.distance_km, task.reach_km, threshold)
 
 
