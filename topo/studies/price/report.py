@@ -258,9 +258,9 @@ def _tables(found: Document) -> list[Table]:
                 for row in found["ladder"]
             ],
             f"Requests go up to {settings['distance']:g} km, {settings['delay']} h after the price; routes "
-            f"are kept for {settings['update']} h. Counted from the routing to the closest cluster. Energy is "
-            "saved because full clusters draw less for a request in this model; the rest of the cost is saved "
-            "by paying less for it.",
+            f"are kept for {settings['update']} h. Counted from the routing to the closest cluster. Energy "
+            "is saved because full clusters draw less for a request in this model; the rest of the cost is "
+            "saved by paying less for it.",
         ),
         Table(
             "Reported and found",
