@@ -13,7 +13,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib.metadata import entry_points
-from typing import Protocol, cast
+from typing import NoReturn, Protocol, cast
 
 import grasp
 
@@ -31,6 +31,14 @@ class Command(Protocol):
 
     def run(self, args: argparse.Namespace) -> int:
         """Do the work; return the exit status."""
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong with the options in one line, without the list of all of them before it."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print the message and exit with status 2."""
+        self.exit(2, f"{self.prog}: {message} ({self.prog} --help tells more)\n")
 
 
 def add_commands(parser: argparse.ArgumentParser, group: str, wanted: str | None) -> None:
@@ -82,7 +90,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(prog="grasp", description=grasp.__doc__)
+    parser = Parser(prog="grasp", description=grasp.__doc__)
     parser.add_argument("--version", action="version", version=f"grasp {grasp.__version__}")
     add_commands(parser, "grasp.commands", argv[0] if argv else None)
     args = parser.parse_args(argv)

@@ -45,3 +45,11 @@ def test_a_folder_that_is_gone_is_one_line(tmp_path) -> None:
     ended = shell(f"mkdir {tmp_path}/gone && cd {tmp_path}/gone && rmdir {tmp_path}/gone && {GRASP} run")
     assert ended.returncode == 2
     assert ended.stderr == "grasp: the working directory no longer exists: cd to one that does\n"
+
+
+@pytest.mark.parametrize("line", ["", "nonsense", "run --hours x", "run --bogus", "study", "study nonsense"])
+def test_a_mistake_in_the_options_is_one_line(line: str) -> None:
+    ended = shell(f"{GRASP} {line}")
+    assert ended.returncode == 2
+    (said,) = ended.stderr.splitlines()
+    assert said.startswith("grasp") and said.endswith("--help tells more)")
