@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a service without energy in mind does: every client to the site that is nearest to it."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -69,12 +69,12 @@ class Nearest(Scheduler):
 
     def _collect(
         self, forecast_wh: ArrayLike, job_wh: ArrayLike, sent: "NDArray[np.float64] | IntArray"
-    ) -> IntArray:
-        """Add up at the sites what the origins send; `sent` has shape (..., origins)."""
+    ) -> NDArray[Any]:
+        """Add up at the sites what the origins send, in its type; `sent` has shape (..., origins)."""
         forecast = np.asarray(forecast_wh)
         sites = self._distance.shape[1]
         if forecast.ndim == 0 or forecast.shape[-1] != sites:
             raise UserError(f"scheduler 'nearest': distances are to {sites} sites, not as many as forecasts")
-        counts: IntArray = sent @ np.eye(sites, dtype=sent.dtype)[self._distance.argmin(axis=1)]
+        counts: NDArray[Any] = sent @ np.eye(sites, dtype=sent.dtype)[self._distance.argmin(axis=1)]
         hours = np.broadcast_shapes(forecast.shape[:-1], np.shape(job_wh), counts.shape[:-1])
         return np.broadcast_to(counts, (*hours, sites))

@@ -2,7 +2,7 @@
 """Price-aware routing as a scheduler of single jobs, beside the others of `grasp.schedulers`."""
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -65,12 +65,14 @@ class PriceAware(Nearest):
             raise UserError(f"scheduler 'price': distances are to {sites} sites, not as many as prices")
         return by_price(price, self._distance, self.REACH_KM, self.THRESHOLD)
 
-    def _collect(self, forecast_wh: ArrayLike, job_wh: ArrayLike, sent: "FloatArray | IntArray") -> IntArray:
-        """Add up at each hour's first choices what the origins send; `sent` has shape (..., origins)."""
+    def _collect(
+        self, forecast_wh: ArrayLike, job_wh: ArrayLike, sent: "FloatArray | IntArray"
+    ) -> NDArray[Any]:
+        """Add up at each hour's first choices what the origins send, in its type: (..., origins)."""
         price = np.atleast_1d(np.asarray(forecast_wh, dtype=np.float64))
         first = self._rank(price.reshape(-1, price.shape[-1]))[:, :, 0]
         sites = price.shape[-1]
         chosen = np.eye(sites, dtype=sent.dtype)[first].reshape(*price.shape[:-1], self.origins, sites)
-        counts: IntArray = (sent[..., np.newaxis] * chosen).sum(axis=-2)
+        counts: NDArray[Any] = (sent[..., np.newaxis] * chosen).sum(axis=-2)
         hours = np.broadcast_shapes(np.shape(job_wh), counts.shape[:-1])
         return np.broadcast_to(counts, (*hours, sites))

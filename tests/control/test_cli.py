@@ -52,4 +52,5 @@ def test_a_mistake_in_the_options_is_one_line(line: str) -> None:
     ended = shell(f"{GRASP} {line}")
     assert ended.returncode == 2
     (said,) = ended.stderr.splitlines()
-    assert said.startswith("grasp") and said.endswith("--help tells more)")
+    assert said.startswith("grasp")
+    assert said.endswith("--help tells more)")
