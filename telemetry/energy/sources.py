@@ -91,13 +91,13 @@ class Energy:
             raise UserError(f"start hour {start_hour}: must be from 0 to 23")
         if not 1 <= hours <= YEAR_HOURS:
             raise UserError(f"hours {hours}: must be from 1 to {YEAR_HOURS}")
-        first = np.datetime64(start, "h") + (start_hour - CLOCK_OFFSET_H)
+        first = np.datetime64(start, "h") + np.timedelta64(start_hour - CLOCK_OFFSET_H, "h")
         rows = (int((first - self.hours[0]).astype(int)) + np.arange(hours)) % YEAR_HOURS
         return replace(
             self,
             wh=self.wh[rows],
             quality=self.quality[rows],
-            hours=first + np.arange(hours),
+            hours=first + np.arange(hours).astype("timedelta64[h]"),
             others={name: table[rows] for name, table in self.others.items()},
         )
 

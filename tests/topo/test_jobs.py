@@ -103,9 +103,11 @@ async def test_refused() -> None:
 
 
 async def test_silent_server_is_a_timeout() -> None:
-    server = await asyncio.start_server(lambda reader, writer: None, "127.0.0.1", 0)
+    kept: list[asyncio.StreamWriter] = []  # one that nothing refers to is closed
+    server = await asyncio.start_server(lambda reader, writer: kept.append(writer), "127.0.0.1", 0)
     outcome = await perform(order(server.sockets[0].getsockname()[1], patience=0.05))
     assert outcome.error == "timeout"
+    kept.pop().close()
     server.close()
 
 

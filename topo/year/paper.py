@@ -203,7 +203,7 @@ def _lines(axes: Axes, day: Energy, members: Sequence[int], table: FloatArray) -
 
 def _date(day: Energy) -> str:
     """Month and day of the first hour, such as June 21."""
-    first = day.hours[0] + CLOCK_OFFSET_H
+    first = day.hours[0] + np.timedelta64(CLOCK_OFFSET_H, "h")
     return f"{first.item():%B} {first.item().day}"
 
 

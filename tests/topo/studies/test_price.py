@@ -157,9 +157,11 @@ def _gridstatus(path: Path, days: int) -> None:
     rows = []
     for hub, location in (("IL", "CHICAGO HUB"), ("NY", "N.Y.C.")):
         for hour in range(24 * days):
-            start = np.datetime64("2024-02-27T05", "h") + hour
+            start = np.datetime64("2024-02-27T05", "h") + np.timedelta64(hour, "h")
             price = 20 if (hour // 6) % 2 == (hub == "NY") else 60
-            rows.append(f"{start}:00:00+00:00,{start + 1}:00:00+00:00,DAY_AHEAD_HOURLY,{location},{price}")
+            rows.append(
+                f"{start}:00:00+00:00,{start + np.timedelta64(1, 'h')}:00:00+00:00,DAY_AHEAD_HOURLY,{location},{price}"
+            )
     path.write_text("\n".join([head, *rows]))
 
 
