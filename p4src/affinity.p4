@@ -83,18 +83,17 @@ control LookUpConnection(in headers_t hdr, inout metadata_t meta) {
         meta.connection.site = state[15:8];
         meta.connection.flags = state[7:0];
 
-        meta.connection.affinity = affinity_t.FREE;
-        if (live && state == 0) {
-            meta.connection.affinity = affinity_t.FULL;
-        } else if (live) {
+        if (live && state != 0) {
             meta.connection.affinity = affinity_t.HIT;
-            // The same addresses and ports again: a new connection.
+            // The same addresses and ports again: a new connection. It takes over the slot, where its next
+            // packets will be looked for, even if there is a pinned entry of an earlier one.
             if (meta.connection.flags & CLOSED != 0 && meta.kind != kind_t.RETURNING &&
                 hdr.tcp.isValid() && meta.connection.opening) {
                 meta.connection.affinity = affinity_t.FREE;
+                meta.connection.flags = 0;
             }
-        }
-        if (meta.connection.affinity != affinity_t.HIT) {
+        } else {
+            meta.connection.affinity = live ? affinity_t.FULL : affinity_t.FREE;
             meta.connection.flags = 0;
             pinned.apply();
         }
@@ -116,6 +115,11 @@ control TrackReturn(in headers_t hdr, inout metadata_t meta) {
             if (meta.to_host) {
                 meta.drop = drop_t.NO_CONNECTION;  // left over from an earlier connection to another site
             }
+        } else if (meta.connection.affinity == affinity_t.FULL && meta.to_host && hdr.tcp.isValid() &&
+                   hdr.tcp.syn == 1) {
+            // There is no room to learn where the client's acknowledgement must go, and its SYN, if that waits
+            // in the controller, may be pinned to another site than the one that answers here.
+            meta.drop = drop_t.NO_CONNECTION;
         } else if (meta.connection.affinity == affinity_t.FREE && meta.to_host && hdr.tcp.isValid() &&
                    hdr.tcp.ack == 1 && !meta.connection.fin && !meta.connection.rst) {
             // A switch that restarted learns its connections anew from what servers send.

@@ -72,8 +72,9 @@ def response(site: int, switch: int, sport: int, flags: str) -> bytes:
 class Network:
     """Switches 0 to `size` - 1, with what a controller and agents do. `links` are pairs of switches."""
 
-    def __init__(self, size: int, links: Iterable[tuple[int, int]]) -> None:
+    def __init__(self, size: int, links: Iterable[tuple[int, int]], handshake: int = SERVICE.timeout) -> None:
         self.size = size
+        self.handshake = handshake
         self.links = {frozenset(link) for link in links}
         self.carried = 0  # frames between switches, so far
         self.silent: set[int] = set()  # sites without an agent
@@ -159,7 +160,7 @@ class Network:
 
     def _configure(self, n: int) -> None:
         switch = self.switches[n]
-        set_parameters(switch, expiry=EXPIRY)
+        set_parameters(switch, expiry=EXPIRY, handshake=self.handshake)
         trunks = [10 + other for other in range(self.size) if frozenset((n, other)) in self.links]
         for port in trunks:
             switch.insert("ports", (port,), "set_role", Role.TRUNK)

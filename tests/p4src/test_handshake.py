@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 from tests.p4src.site_switch import (
     DNS,
+    FAR_CLIENT,
     LATER,
     SITES,
     TIMEOUT,
@@ -68,6 +69,20 @@ def test_each_repetition_begins_the_wait_anew(brief: Switch, sender: str) -> Non
             assert len(answer(brief, 10, 40000, "SA")) == 1
     assert connect(brief, 40000, "A") == 10
     assert (brief.count("jobs", 10), brief.count("jobs", 11)) == (1, 0)
+    assert Event.RELEARNED not in brief.counts("events")
+
+
+@pytest.mark.parametrize("sender", ["client", "server"])
+def test_each_repetition_begins_the_wait_anew_at_the_site_switch(brief: Switch, sender: str) -> None:
+    brief.send(6, arriving(10, 5))
+    for _ in range(3):
+        brief.advance(HANDSHAKE * 2 // 3)
+        if sender == "client":
+            brief.send(6, arriving(10, 5))
+        else:
+            assert len(answer(brief, 10, 5, "SA", client=FAR_CLIENT)) == 1
+    brief.send(6, arriving(10, 5))
+    assert brief.count("events", Event.CHARGED_ON_ARRIVAL) == 1
 
 
 @pytest.mark.parametrize("flags", ["A", "PA", "FA"])
@@ -81,9 +96,28 @@ def test_an_acknowledged_connection_lives_for_the_timeout_of_its_service(brief: 
     assert connect(brief, 40000, "A") is None
 
 
-def test_what_the_server_sends_acknowledges_nothing(brief: Switch) -> None:
+@pytest.mark.parametrize("flags", ["S", "SA", "F", "P", ""])
+def test_nothing_else_of_the_client_acknowledges(brief: Switch, flags: str) -> None:
     connect(brief, 40000)
-    answer(brief, 10, 40000, "PA")
+    assert connect(brief, 40000, flags) == 10
+    brief.advance(HANDSHAKE + LATER)
+    assert connect(brief, 40000, "A") is None
+
+
+def test_what_was_acknowledged_stays_so(brief: Switch) -> None:
+    connect(brief, 40000)
+    for flags in ("A", "S", "SA", ""):
+        assert connect(brief, 40000, flags) == 10
+    answer(brief, 10, 40000, "SA")
+    brief.advance(HANDSHAKE + LATER)
+    assert connect(brief, 40000, "A") == 10
+
+
+@pytest.mark.parametrize("flags", ["SA", "A", "PA", "F"])
+def test_what_the_server_sends_acknowledges_nothing(brief: Switch, flags: str) -> None:
+    """It answers any SYN, and acknowledges what it takes for a stray segment."""
+    connect(brief, 40000)
+    assert len(answer(brief, 10, 40000, flags)) == 1
     brief.advance(HANDSHAKE + LATER)
     assert connect(brief, 40000, "A") is None
 
@@ -112,6 +146,16 @@ def test_at_the_site_switch_too(brief: Switch) -> None:
         brief.send(6, arriving(10, sport))
     assert brief.count("events", Event.CHARGED_ON_ARRIVAL) == 3
     assert brief.read_site(10).headroom == 50_000 - 3 * WEB.energy
+
+
+def test_a_late_answer_brings_its_connection_back_while_there_is_no_other(brief: Switch) -> None:
+    connect(brief, 40000)
+    brief.advance(HANDSHAKE + LATER)
+    prefer(brief, 11, 2)
+    assert len(answer(brief, 10, 40000, "SA")) == 1
+    assert connect(brief, 40000) == 10
+    assert connect(brief, 40000, "A") == 10
+    assert brief.counts("jobs") == {10: 1}
 
 
 @pytest.mark.parametrize(("flags", "kept"), [("SA", None), ("A", 10), ("PA", 10)])

@@ -20,8 +20,8 @@ def build() -> Iterator[Callable[..., Network]]:
     """Builds networks whose sites are known everywhere: site n has 10,000 x (n + 1) mWh."""
     built = []
 
-    def make(size: int, links: list[tuple[int, int]]) -> Network:
-        network = Network(size, links)
+    def make(size: int, links: list[tuple[int, int]], handshake: int = SERVICE.timeout) -> Network:
+        network = Network(size, links, handshake)
         built.append(network)
         for site in range(2 * size):
             network.forecast(site, 1, 10_000 * (site + 1))
@@ -206,6 +206,24 @@ def test_a_handshake_survives_a_restarted_switch(build: Callable[..., Network]) 
     assert network.request(0, 40000, "A") == 5
 
 
+def test_an_attempt_that_was_given_up_leaves_the_next_one_alone(build: Callable[..., Network]) -> None:
+    network = build(3, ring(3), handshake=2 * BEAT)
+    assert network.request(0, 40000) == 5
+    for _ in range(3):
+        network.beat()
+    network.forecast(3, 2, 10**9)
+    assert network.request(0, 40000, "A") is None
+    assert network.request(0, 40000) == 3
+    assert not network.respond(5, 0, 40000, "SA")
+    assert network.respond(3, 0, 40000, "SA")
+    assert network.request(0, 40000, "A") == 3
+    for _ in range(3):
+        network.beat()
+    assert not network.respond(5, 0, 40000, "SA")
+    assert network.respond(3, 0, 40000)
+    assert network.request(0, 40000, "A") == 3
+
+
 def test_a_restarted_site_switch_is_believed_again(build: Callable[..., Network]) -> None:
     network = build(3, ring(3))
     for _ in range(20):
@@ -231,8 +249,8 @@ def test_a_new_epoch_makes_a_restarted_site_switch_believed_at_once(build: Calla
 
 
 EVENTS = {
-    "open": 20.0, "client": 40.0, "server": 40.0, "close": 8.0, "reset": 4.0, "reopen": 8.0, "beat": 10.0,
-    "forecast": 5.0, "restart": 1.0, "silence": 2.0, "cut": 0.3,
+    "open": 20.0, "again": 10.0, "late": 10.0, "client": 40.0, "server": 40.0, "close": 8.0, "reset": 4.0,
+    "reopen": 8.0, "beat": 10.0, "forecast": 5.0, "restart": 1.0, "silence": 2.0, "cut": 0.3,
 }  # fmt: skip
 
 
@@ -243,6 +261,8 @@ class Story:
         self.network = network
         self.chance = chance
         self.homes: dict[tuple[int, int], int] = {}
+        self.established: set[tuple[int, int]] = set()
+        self.given_up: list[tuple[tuple[int, int], int]] = []  # attempts, and the site of each
         self.closed: list[tuple[int, int]] = []
         self.ports = 10_000
         self.epoch = 1
@@ -259,11 +279,34 @@ class Story:
         """Whether it gets through; if so, to the connection's site."""
         site = self.network.request(*key, flags)
         assert site in (self.homes[key], None), f"{key} moved from {self.homes[key]} to {site}"
+        if site is not None:
+            self.established.add(key)
         return site is not None
+
+    def forget(self, key: tuple[int, int]) -> None:
+        self.closed.append(key)
+        self.established.discard(key)
+        del self.homes[key]
 
     def open(self) -> None:
         self.ports += 1
         self.start((self.chance.randrange(self.network.size), self.ports))
+
+    def again(self) -> None:
+        """A client that has no answer yet repeats its SYN: another attempt, if the first is forgotten."""
+        key = self.any()
+        if key not in self.established:
+            home = self.homes[key]
+            self.start(key)
+            if self.homes[key] != home:
+                self.given_up.append((key, home))
+
+    def late(self) -> None:
+        """The answer to an attempt that was given up comes when another was made."""
+        if self.given_up:
+            key, site = self.chance.choice(self.given_up)
+            if key in self.established and self.homes[key] != site and self.client_sends(key, "A"):
+                assert not self.network.respond(site, *key, "SA")
 
     def client(self) -> None:
         self.client_sends(self.any(), "A")
@@ -278,14 +321,12 @@ class Story:
         if self.client_sends(key, "FA"):
             assert self.network.respond(self.homes[key], *key, "FA")
             assert self.client_sends(key, "A")
-            self.closed.append(key)
-            del self.homes[key]
+            self.forget(key)
 
     def reset(self) -> None:
         key = self.any()
         if self.client_sends(key, "R"):
-            self.closed.append(key)
-            del self.homes[key]
+            self.forget(key)
 
     def reopen(self) -> None:
         """The same port again: another connection, and another site if that is better now."""
@@ -318,7 +359,7 @@ def test_no_connection_ever_moves(build: Callable[..., Network], seed: int) -> N
     """Anything may happen, in any order; a connection stays on its site, or nothing gets through."""
     chance = Random(seed)
     size = chance.choice([3, 4, 5])
-    story = Story(build(size, [*ring(size), (0, 2)]), chance)
+    story = Story(build(size, [*ring(size), (0, 2)], handshake=2 * BEAT), chance)
     for _ in range(10):
         story.open()
     for event in chance.choices(list(EVENTS), list(EVENTS.values()), k=700):

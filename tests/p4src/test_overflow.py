@@ -34,6 +34,7 @@ from tests.p4src.site_switch import (
     ipv4,
     number,
     prefer,
+    set_parameters,
     to_service,
     with_header_checksum,
 )
@@ -56,13 +57,16 @@ def slots(client: Host, service: Service, port: int) -> tuple[int, int]:
 
 
 @cache
-def crowd_for(first: int, second: int) -> list[tuple[Host, Service, int]]:
+def crowd_for(
+    first: int, second: int, services: tuple[Service, ...] = (DNS, BATCH, WEB)
+) -> list[tuple[Host, Service, int]]:
     """Connections that, opened in this order, take these slots of the first and the second way."""
-    others = [(CLIENTS[1], service, port) for service in (WEB, BATCH, DNS) for port in range(1, 65536)]
+    others = [(CLIENTS[1], service, port) for service in services for port in range(1, 65536)]
     by_first = {slots(*other)[0]: other for other in others}
     in_second = next(
         (CLIENTS[0], service, port)
-        for service in (DNS, BATCH)
+        for service in services
+        if service != WEB  # whose ports are the tests' own
         for port in range(1, 65536)
         if slots(CLIENTS[0], service, port)[1] == second and slots(CLIENTS[0], service, port)[0] in by_first
     )
@@ -142,6 +146,25 @@ def test_a_packet_of_another_site_than_the_pinned_one_is_dropped(crowded: Switch
     )
 
 
+def test_no_answer_to_an_earlier_attempt_reaches_a_client_whose_syn_waits(crowded: Switch) -> None:
+    assert [port for port, _ in crowded.send(1, SYN)] == [CPU_PORT]
+    assert answer(crowded, 11, 40000, "SA") == []
+    assert crowded.counts("drops") == {Drop.NO_CONNECTION: 1}
+    assert len(answer(crowded, 11, 40000, "A")) == 1  # of an old connection, in a switch that restarted
+
+
+def test_a_slot_goes_before_a_pinned_entry_that_is_left_over(switch: Switch) -> None:
+    """The slot fell free, and was taken, while the entry was on its way."""
+    prefer(switch, 10, 1)
+    assert connect(switch, 40000) == 10
+    pin(switch, 11)
+    assert connect(switch, 40000, "A") == 10
+    assert connect(switch, 40000, "R") == 10
+    for flags in ("S", "A", "PA"):
+        assert connect(switch, 40000, flags) == 10
+    assert switch.counts("jobs") == {10: 2}
+
+
 def test_without_its_pinned_entry_the_connection_is_forgotten(crowded: Switch) -> None:
     pin(crowded, 10)
     assert connect(crowded, 40000, "A") == 10
@@ -153,6 +176,19 @@ def test_when_the_crowd_has_left_there_is_room(crowded: Switch) -> None:
     crowded.advance(TIMEOUT + LATER)
     heartbeat(crowded, 10)
     assert connect(crowded, 40000) == 10
+
+
+def test_half_open_connections_crowd_the_table_for_a_handshake_only(switch: Switch) -> None:
+    crowd = crowd_for(*slots(CLIENTS[0], WEB, 40000), (BATCH, WEB))
+    set_parameters(switch, handshake=TIMEOUT // 2)
+    prefer(switch, 10, 1)
+    for client, service, port in crowd:
+        assert connect(switch, port, client=client, service=service) is not None
+    assert [port for port, _ in switch.send(1, SYN)] == [CPU_PORT]
+    switch.advance(TIMEOUT // 2 + LATER)
+    prefer(switch, 10, 2)
+    assert connect(switch, 40000) == 10
+    assert switch.count("events", Event.OVERFLOW) == 1
 
 
 def test_a_job_that_arrives_at_its_site_waits_too(switch: Switch) -> None:
@@ -167,6 +203,7 @@ def test_a_job_that_arrives_at_its_site_waits_too(switch: Switch) -> None:
     header, frame = unpack(data)
     assert (port, header) == (CPU_PORT, PacketIn(Reason.OVERFLOW, ingress_port=6, site=10, service=WEB.id))
     assert frame == arriving(10, 5)
+    assert len(answer(switch, 10, 5, client=FAR_CLIENT)) == 1  # its ingress switch decides
 
     switch.insert("pinned", (WEB.id, number(FAR_CLIENT.address), 5), "pin", 10)
     ((port, _),) = switch.packet_out(PacketOut(Operation.INJECT, flags=1, port=6), frame)
