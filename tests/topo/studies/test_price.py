@@ -159,9 +159,8 @@ def _gridstatus(path: Path, days: int) -> None:
         for hour in range(24 * days):
             start = np.datetime64("2024-02-27T05", "h") + np.timedelta64(hour, "h")
             price = 20 if (hour // 6) % 2 == (hub == "NY") else 60
-            rows.append(
-                f"{start}:00:00+00:00,{start + np.timedelta64(1, 'h')}:00:00+00:00,DAY_AHEAD_HOURLY,{location},{price}"
-            )
+            end = start + np.timedelta64(1, "h")
+            rows.append(f"{start}:00:00+00:00,{end}:00:00+00:00,DAY_AHEAD_HOURLY,{location},{price}")
     path.write_text("\n".join([head, *rows]))
 
 
