@@ -13,8 +13,8 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),
 ]
 
-# Answers every SYN after 20 ms, and twice, but none to a port that ends in 7; once also to a port that sent
-# nothing, and once from another service's port.
+# Answers every SYN after 20 ms, and twice, but a port that ends in 7 with another acknowledgement; once also
+# to a port that sent nothing, and once from another service's port.
 WORLD = """
 import json, os, socket, subprocess, sys, threading, time
 from grasp.topo.isolation import enter
@@ -22,7 +22,9 @@ enter()
 from dataclasses import asdict
 from scapy.layers.inet import IP, TCP
 from scapy.layers.l2 import Ether
+from grasp.topo.comparison import openings
 from grasp.topo.comparison.openings import Generator, Order
+openings._PORTS = (range(1024, 1100), range(2000, 2054))  # 130 of them
 for command in (
     "link add near type veth peer name far", "address add 10.79.0.1/24 dev near",
     "link set near up", "link set far up", "route add 10.99.0.1/32 dev near",
@@ -59,6 +61,8 @@ def serve():
         first = not seen
         seen.append(frame[TCP].sport)
         if frame[TCP].sport % 10 == 7:
+            frame[TCP].seq += 1  # as an answer to an earlier connection from this port
+            far.send(answer(frame, 80, frame[TCP].sport))
             continue
         pending.append((time.monotonic() + 0.02, 2 * [answer(frame, 80, frame[TCP].sport)]))
         if first:
@@ -75,7 +79,7 @@ def reply():
 threads = [threading.Thread(target=work) for work in (serve, reply)]
 [thread.start() for thread in threads]
 generator = Generator("near", "10.79.0.1", "02:00:00:00:00:01", "10.99.0.1", 80)
-answers = [generator.carry_out(Order(*order, time.monotonic())) for order in ((200, 1.0), (50, 0.2))]
+answers = [generator.carry_out(Order(*order, time.monotonic())) for order in ((100, 1.0), (300, 0.2))]
 ended.set()
 [thread.join() for thread in threads]
 print(json.dumps([[asdict(a) for a in answers], seen, sorted(resets)]))
@@ -88,10 +92,11 @@ def test_sent_answered_and_waits_are_those_of_the_link() -> None:
     )
     assert world.returncode == 0, world.stderr
     answers, seen, resets = json.loads(world.stdout)
-    assert [answer["sent"] for answer in answers] == [200, 10]
-    assert seen == list(range(1024, 1234))  # in order, and no port twice
-    assert [answer["answered"] for answer in answers] == [180, 9]
+    assert [answer["sent"] for answer in answers] == [100, 60]
+    ports = [*range(1024, 1100), *range(2000, 2054)]
+    assert seen == ports + ports[:30]  # in order, and none again before all others
+    expected = [sum(port % 10 != 7 for port in part) for part in (seen[:100], seen[100:])]
+    assert [answer["answered"] for answer in answers] == expected
     assert answers[0]["p50_us"] >= 20_000  # the kernel's stamps: no less than the other end waited
     assert answers[0]["seconds"] >= 0.99  # at the rate that was ordered, and not at once
-    answered = {port for port in seen if port % 10 != 7}
-    assert set(resets) == answered | {60_000}  # the client's kernel ends what it does not know
+    assert set(resets) == {*seen, 60_000}  # the client's kernel ends what it does not know

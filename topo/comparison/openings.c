@@ -44,6 +44,10 @@ static uint64_t now(void) {
     return nanoseconds(&time);
 }
 
+static uint32_t number_at(const uint8_t *field) {
+    return (uint32_t)field[0] << 24 | (uint32_t)field[1] << 16 | (uint32_t)field[2] << 8 | field[3];
+}
+
 static uint16_t port_at(const uint8_t *field) {
     return (uint16_t)(field[0] << 8 | field[1]);
 }
@@ -90,6 +94,9 @@ static void note(const struct order *order, struct result *result, const uint32_
         return;
     place = places[port_at(frame + 36)];
     if (place == 0 || place > result->sent_count || result->answered[place - 1])
+        return;
+    /* Not a late answer to an earlier connection from that port. */
+    if (number_at(frame + 42) != number_at(order->frames + (size_t)(place - 1) * FRAME + 38) + 1)
         return;
     result->answered[place - 1] = time;
     result->answered_count++;

@@ -4,8 +4,9 @@
     python -m grasp.topo.comparison.openings INTERFACE CLIENT_ADDRESS GATEWAY_MAC ADDRESS PORT
 
 says ``{"ready": true}``. For each line of standard input, an `Order`, it sends SYN segments at that rate,
-each from a port that it has not used before, and says with an `Answer` what became of them. The client's
-kernel knows nothing of these connections and resets each when it is answered, which ends it everywhere.
+each from another port, none again before all others, and says with an `Answer` what became of them. The
+client's kernel knows nothing of these connections and resets each when it is answered, which ends it
+everywhere.
 """
 
 import ctypes
@@ -18,7 +19,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from ipaddress import IPv4Address
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 
 import numpy as np
@@ -109,9 +110,10 @@ class Opening:
         self._pseudo = source + destination + struct.pack("!BBH", 0, 6, 20)
         self._port = port
 
-    def frame(self, port: int) -> bytes:
-        """Return the frame of a connection from a local port."""
-        segment = struct.pack("!HHIIBBHHH", port, self._port, port << 8, 0, 0x50, 0x02, 64_240, 0, 0)
+    def frame(self, port: int, use: int = 0) -> bytes:
+        """Return the frame of a connection from a local port; its sequence number tells its `use` too."""
+        sequence = port << 8 | use & 0xFF
+        segment = struct.pack("!HHIIBBHHH", port, self._port, sequence, 0, 0x50, 0x02, 64_240, 0, 0)
         total = checksum(self._pseudo + segment)
         return self._before + segment[:16] + total.to_bytes(2) + segment[18:]
 
@@ -128,13 +130,15 @@ class Generator:
         self._socket.bind((interface, _IPV4))
         mac = self._socket.getsockname()[4]
         self._opening = Opening(mac, bytes.fromhex(gateway.replace(":", "")), client, address, port)
-        self._ports: Iterator[int] = (port for part in _PORTS for port in part)
+        self._ends: Iterator[tuple[int, int]] = (
+            (port, use) for use in count() for part in _PORTS for port in part
+        )
         self._from = int.from_bytes(IPv4Address(address).packed, sys.byteorder), port
 
     def carry_out(self, order: Order) -> Answer:
-        """Send and wait; ports that are used up end the sending early. Raises OSError."""
-        wanted = round(order.rate * order.seconds)
-        frames = [self._opening.frame(port) for port in islice(self._ports, wanted)]
+        """Send and wait; of more connections than there are ports the rest is left out. Raises OSError."""
+        wanted = min(round(order.rate * order.seconds), sum(map(len, _PORTS)))
+        frames = [self._opening.frame(*end) for end in islice(self._ends, wanted)]
         sent, answered = (np.zeros(len(frames), dtype=np.uint64) for _ in range(2))
         # As long again as ordered, then a rate that cannot be reached is given up.
         patience = round(2 * order.seconds * _SECOND)

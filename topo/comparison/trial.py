@@ -39,7 +39,7 @@ FAILING = 0.01
 
 _STEP_SECONDS = 1.0
 _NARROW = 0.05  # share of connections that may fail at a rate that is tried once more
-_STEP_PORTS = 7_000  # of each generator: it uses none twice
+_STEP_PORTS = 7_000  # of each generator: it comes back to one after five such steps
 _HALVINGS = 3  # of the interval, in logarithms, between the last step that was sustained and the first not
 _HIGHEST_RATE = 500_000.0
 _REACHED = 0.95  # of a rate: what the generator must send of it
