@@ -60,16 +60,26 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     energy.add_argument("--alignment", choices=("utc", "published"), default="utc", help="(default: utc)")
     energy.add_argument("--date", default="06-21", metavar="MM-DD", help="first day (default: 06-21)")
     energy.add_argument(
-        "--start-hour", type=int, default=0, metavar="H", help="first hour of the day, UTC-5 (default: 0)"
+        "--start-hour",
+        type=int,
+        default=0,
+        metavar="H",
+        help="first hour of the day, UTC-5 (default: %(default)s)",
     )
     load = parser.add_argument_group("time and load")
-    load.add_argument("--hours", type=int, default=24, metavar="N", help="(default: 24)")
+    load.add_argument("--hours", type=int, default=24, metavar="N", help="(default: %(default)s)")
     load.add_argument(
-        "--seconds-per-hour", type=float, default=3.0, metavar="S", help="an hour's length (default: 3)"
+        "--seconds-per-hour",
+        type=float,
+        default=3.0,
+        metavar="S",
+        help="an hour's length (default: %(default)s)",
     )
-    load.add_argument("--jobs-per-hour", type=int, default=180, metavar="N", help="(default: 180)")
-    load.add_argument("--job-energy", type=float, default=200.0, metavar="WH", help="(default: 200)")
-    load.add_argument("--seed", type=int, default=0, help="of the synthetic year and the jobs (default: 0)")
+    load.add_argument("--jobs-per-hour", type=int, default=180, metavar="N", help="(default: %(default)s)")
+    load.add_argument("--job-energy", type=float, default=200.0, metavar="WH", help="(default: %(default)s)")
+    load.add_argument(
+        "--seed", type=int, default=0, help="of the synthetic year and the jobs (default: %(default)s)"
+    )
     output = parser.add_argument_group("output")
     output.add_argument(
         "--out", type=Path, metavar="DIR", help="results folder, new or empty (default: results/<time>-...)"
@@ -80,7 +90,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--log-level",
         choices=("debug", "info", "warning"),
         default="info",
-        help="(default: info)",
+        help="(default: %(default)s)",
     )
 
 
