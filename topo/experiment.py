@@ -115,7 +115,7 @@ async def collect(emulation: Emulation, hours: Hours, settings: Settings, energy
         strays=sum(summary["strays"] for summary in summaries),
         repeated=sum(summary["repeated"] for summary in summaries),
         controller_packets={
-            "job": packets.get("job", 0) + packets.get("other", 0),
+            "job": packets.get("job", 0) + packets.get("overflow", 0),
             **{kind: packets.get(kind, 0) for kind in ("overflow", "registration", "report", "discovery")},
         },
         drops=dict(counts.get("grasp_drops", {})),

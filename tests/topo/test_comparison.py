@@ -16,9 +16,10 @@ from grasp.topo.comparison import page, plots, report
 from grasp.topo.comparison.figures import FIGURES, beyond, is_limited_by_the_generator, sustained
 from grasp.topo.comparison.latency import parse, times
 from grasp.topo.comparison.openings import Opening
-from grasp.topo.comparison.trial import Step, Trial, is_sustained
+from grasp.topo.comparison.trial import Step, Trial, followed_ms, is_sustained
 from grasp.topo.comparison.usage import Traffic, cpu_seconds, parse_sockets
 from grasp.topo.report import Settings
+from grasp.topo.traffic import Outcome
 
 VIP, CLIENT = "10.100.0.1", "10.1.2.1"
 
@@ -93,10 +94,33 @@ def test_the_sustained_rate_is_the_highest_with_less_than_one_percent_failing() 
     assert sustained(steps) == 401
     assert beyond(steps) == steps[3]
     assert not is_limited_by_the_generator(steps)
-    slow = [made(100, 100, 0), made(400, 300, 0.5)]
+    slow = [made(100, 100, 0), made(400, 300, 0)]
     assert not is_sustained(slow[1])
     assert is_limited_by_the_generator(slow)
+    assert not is_limited_by_the_generator([*slow, made(400, 300, 0.5)])
     assert sustained([made(100, 100, 0.5)]) is None
+
+
+def job(opened: float, site: int | None) -> Outcome:
+    sites, error = ([], "timeout") if site is None else ([site], None)
+    return Outcome(0, 0, sites, 100, 100, opened, opened + 0.01, error)
+
+
+@pytest.mark.parametrize(
+    ("jobs", "followed"),
+    [
+        ([(9.9, 1), (10.1, 1), (10.2, 4), (10.3, 4)], 200),
+        ([(10.1, 4), (10.2, 1), (10.3, 4)], 300),  # not before the last that went elsewhere
+        ([(9.9, 1), (10.05, 4), (10.1, 4)], 50),
+        ([(10.3, 4), (10.2, None), (10.1, 4)], 300),  # a lost one did not follow; in no order
+        ([(10.1, 4), (10.35, 1)], 400),  # never: at least so long
+        ([], 400),
+    ],
+)
+def test_a_forecast_is_followed_when_all_later_jobs_go_there(
+    jobs: list[tuple[float, int | None]], followed: float
+) -> None:
+    assert followed_ms([job(*one) for one in jobs], 10.0, 4) == pytest.approx(followed)
 
 
 def trial(added_us: float, rate: float, job_packets: int, ratio: float, failed: int = 0) -> Trial:

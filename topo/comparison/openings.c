@@ -21,7 +21,7 @@ struct order {
     uint32_t count;
     double rate;       /* a second */
     uint64_t patience; /* nanoseconds after which sending ends, whatever is left */
-    uint64_t wait;     /* nanoseconds for which answers are awaited after the last was sent */
+    uint64_t wait;     /* nanoseconds within which an answer counts */
     uint32_t address;  /* of the service, in network order */
     uint16_t port;     /* of the service */
 };
@@ -85,7 +85,7 @@ static uint64_t stamp(struct msghdr *message) {
     return now();
 }
 
-/* Take note of a frame, if it is the first answer to one that was sent. */
+/* Take note of a frame, if it is the first answer to one that was sent, and in time. */
 static void note(const struct order *order, struct result *result, const uint32_t *places,
                  const uint8_t *frame, uint64_t time) {
     uint32_t place;
@@ -97,6 +97,8 @@ static void note(const struct order *order, struct result *result, const uint32_
         return;
     /* Not a late answer to an earlier connection from that port. */
     if (number_at(frame + 42) != number_at(order->frames + (size_t)(place - 1) * FRAME + 38) + 1)
+        return;
+    if (time - result->sent[place - 1] > order->wait)
         return;
     result->answered[place - 1] = time;
     result->answered_count++;

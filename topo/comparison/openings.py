@@ -27,13 +27,15 @@ from numpy.typing import NDArray
 
 from grasp.targets.v1model.compile import compile_shared
 
+WAIT = 0.2
+"""Seconds within which an answer counts: no rate shall pass by what waits in line."""
+
 _IPV4 = 0x0800
 _SO_RCVBUFFORCE = 33  # asm-generic/socket.h
 _SO_TIMESTAMPNS = 35
 _SOL_PACKET = 263  # linux/socket.h
 _PACKET_IGNORE_OUTGOING = 23  # linux/if_packet.h
 _BUFFER = 1 << 24  # bytes: answers of a second wait there while this program does not get to run
-_WAIT = 1.0  # seconds after the last one in which an answer counts
 # Without those that a client's kernel gives to its own connections (ip_local_port_range).
 _PORTS = (range(1024, 32_768), range(61_000, 65_536))
 _SECOND = 1e9  # nanoseconds
@@ -143,7 +145,7 @@ class Generator:
         # As long again as ordered, then a rate that cannot be reached is given up.
         patience = round(2 * order.seconds * _SECOND)
         asked = _Order(
-            b"".join(frames), len(frames), order.rate, patience, round(_WAIT * _SECOND), *self._from
+            b"".join(frames), len(frames), order.rate, patience, round(WAIT * _SECOND), *self._from
         )
         result = _Result(sent.ctypes.data, answered.ctypes.data)
         time.sleep(max(order.at - time.monotonic(), 0))

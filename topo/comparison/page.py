@@ -23,7 +23,7 @@ _CAPTIONS = {
     "rates": (
         "New connections in a second",
         (
-            "Left: the share of SYNs that no SYN-ACK answered within a second; up to 1 %, the line, a rate"
+            "Left: the share of SYNs that no SYN-ACK answered within 0.2 s; up to 1 %, the line, a rate"
             " counts as sustained. Right: how long the answered ones waited. A line for each round."
         ),
     ),

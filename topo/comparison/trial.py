@@ -39,7 +39,7 @@ FAILING = 0.01
 
 _STEP_SECONDS = 1.0
 _NARROW = 0.05  # share of connections that may fail at a rate that is tried once more
-_STEP_PORTS = 7_000  # of each generator: it comes back to one after five such steps
+_STEP_PORTS = 36_000  # of each generator, about all: a rate that needs more in a second has a shorter step
 _HALVINGS = 3  # of the interval, in logarithms, between the last step that was sustained and the first not
 _HIGHEST_RATE = 500_000.0
 _REACHED = 0.95  # of a rate: what the generator must send of it
@@ -53,6 +53,7 @@ _ABUNDANCE = 1e6  # Wh: more than any jobs of an hour take
 _DEATH_HOURS = 2
 _SPARE_HOURS = 2  # in which the last jobs of the run end
 _RATE = 200.0  # jobs a second while an answer to a change is awaited
+_LEAD, _WINDOW = 0.05, 0.4  # seconds of these jobs before and after a new forecast
 _PATIENCE = 2.5  # seconds: time for a client to repeat its first packet, and for a busy controller
 _JOB_OFFSET = 1_000_000  # numbers of these jobs, apart from those of the hours
 _ORPHAN_SECONDS = 1.5
@@ -272,6 +273,20 @@ def is_sustained(step: Step) -> bool:
     return is_reached(step) and step.failed < FAILING
 
 
+def followed_ms(outcomes: Iterable[Outcome], begin: float, favourite: int) -> float:
+    """Return how long after `begin` the first job was opened from which on all went to one site.
+
+    If even the last did not, it is the length of the window: at least so long.
+    """
+    after = sorted((item.opened, item.sites == [favourite]) for item in outcomes if item.opened > begin)
+    followed = _WINDOW
+    for opened, is_there in reversed(after):
+        if not is_there:
+            break
+        followed = opened - begin
+    return followed * 1e3
+
+
 class _Probe:
     """Jobs at a steady rate from all clients, while something changes."""
 
@@ -283,20 +298,15 @@ class _Probe:
 
     async def follow(self) -> list[float]:
         """Return, for each new favourite, how long after its hour began all jobs went there (ms)."""
-        found: list[float] = []
-        for place, favourite in enumerate(_FAVOURITES):
-            hour = self._after + place
-            left = self._hours.begins_in(hour)
-            begin = time.monotonic() + left
-            jobs = await self._order(begin - 0.05, 0.45, _RATE)
-            outcomes = await self._outcomes(jobs, left)
-            elsewhere = [
-                item.opened for item in outcomes if item.opened > begin and item.sites != [favourite]
-            ]
-            after = [item.opened for item in outcomes if item.opened > max([*elsewhere, begin])]
-            if after:
-                found.append((min(after) - begin) * 1e3)
-        return found
+        begins = [
+            time.monotonic() + self._hours.begins_in(self._after + place) for place in range(len(_FAVOURITES))
+        ]
+        # All are ordered first: a job that is lost is waited for until after the next hour has begun.
+        orders = [await self._order(begin - _LEAD, _LEAD + _WINDOW, _RATE) for begin in begins]
+        return [
+            followed_ms(await self._outcomes(jobs, begin - time.monotonic()), begin, favourite)
+            for jobs, begin, favourite in zip(orders, begins, _FAVOURITES, strict=True)
+        ]
 
     async def death(self) -> tuple[int, float]:
         """End the favourite; return the jobs lost, and how long after its end one was sent there (ms)."""
