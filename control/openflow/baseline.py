@@ -167,7 +167,7 @@ class Baseline:
         service = self._services.get((packet.protocol, packet.destination, packet.destination_port))
         if service is not None:
             connection = self._connections.get(Key(service.id, packet.source, packet.source_port))
-            if connection is not None and packet.opens and now - connection.begun > _ON_THE_WAY:
+            if connection is not None and self._is_new(connection, packet, now):
                 self._end(connection)  # its entries are gone, and the word of it was lost
                 connection = None
             if connection is None:
@@ -181,10 +181,13 @@ class Baseline:
             # Sent again while the first one waited here. That one has gone on, and if it was lost, the next
             # finds the entries. This one, late, would open at the site what may be closed already.
             return []
-        # It overtook the entry that was made for it.
+        # It overtook the entry that was made for it. Or, long after, the entry is not there any more: that of
+        # one direction idles out by itself, and a switch that came back empty gets its entries one by one.
         for place, flow in flows(connection, self._gateway):
             if place == switch and _matches(flow.match, port, packet):
-                return [Transmit(switch, port, flow.actions, frame)]
+                again = [] if now - connection.begun <= _ON_THE_WAY else self._additions(connection)
+                connection.begun = now
+                return [*again, Transmit(switch, port, flow.actions, frame)]
         return self._drop(switch, Drop.SPOOFED)
 
     def removed(self, switch: str, flow_match: Match, cookie: int) -> list[Command]:
@@ -232,6 +235,19 @@ class Baseline:
         header = PacketIn(reason, ingress_port=at.port)
         return self._perform(self._core.packet_in(at.switch, header, frame, now), now)
 
+    def _is_new(self, connection: Connection, packet: packets.Segment, now: int) -> bool:
+        """Whether a first packet is of another connection than the one that is known by its ends.
+
+        A copy of the first one may have waited here for as long as it likes. What has no first packet, UDP,
+        stays where it is.
+        """
+        return (
+            packet.opens
+            and packet.protocol == PROTOCOLS["tcp"]
+            and packet.sequence != connection.sequence
+            and now - connection.begun > _ON_THE_WAY
+        )
+
     def _first_packet(
         self, switch: str, port: int, packet: packets.Segment, frame: bytes, now: int
     ) -> list[Command]:
@@ -250,8 +266,9 @@ class Baseline:
         connection = Connection(
             self._number, client, packet.source_port, service, self._sites[chosen], 0, now
         )
+        connection.sequence = packet.sequence
         connection.hops = self._routes.path(connection)
-        if not connection.hops:
+        if not connection.hops or not self._connected.issuperset(hop.switch for hop in connection.hops):
             return self._drop(switch, Drop.NO_ROUTE)
         connection.epoch = self._ledger.charge(chosen, service.energy)
         self._begin(connection)
@@ -352,16 +369,22 @@ class Baseline:
         connection = Connection(self._number, client, end[2], service, site, mark.epoch, now)
         # The first hop is on the entry; the rest follows when the links are known.
         ports = [action.port for action in flow.actions if isinstance(action, Output)]
+        if not ports:
+            return  # nobody made it here
         connection.hops = self._routes.path(connection) or (Hop(switch, client.port, ports[0]),)
         self._begin(connection)
+        self._ledger.adopt(site.id, service.energy, mark.epoch)
 
     def _wanted(self, switch: str) -> Iterable[tuple[Flow, int]]:
-        """All that a switch should have, each entry with the number of its connection."""
-        yield from ((flow, 0) for flow in standing_flows(self._states[switch]))
+        """All that a switch should have, each entry with the number of its connection.
+
+        Connections' come first: a packet that meets a standing entry alone would come here.
+        """
         for connection in self._connections.values():
             for place, flow in flows(connection, self._gateway):
                 if place == switch:
                     yield flow, connection.number
+        yield from ((flow, 0) for flow in standing_flows(self._states[switch]))
 
     def _additions(self, connection: Connection) -> list[Add]:
         return [

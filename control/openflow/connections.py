@@ -43,7 +43,8 @@ class Hop(NamedTuple):
 class Connection:
     """A job: its ends, the epoch it was charged to, and its path. `number` names it to the switches.
 
-    `begun` is when the controller decided about it, or found it: microseconds since 1970.
+    `begun` is when the controller decided about it, or found it: microseconds since 1970. `sequence` is that
+    of its first packet, None if it was found.
     """
 
     number: int
@@ -54,6 +55,7 @@ class Connection:
     epoch: int
     begun: int
     hops: tuple[Hop, ...] = ()
+    sequence: int | None = None
 
     @property
     def key(self) -> Key:

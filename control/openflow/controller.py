@@ -59,7 +59,7 @@ class Controller:
         name = self._names.get(datapath.id)
         if name is None:
             LOG.warning("switch %s is not in the configuration; it is not driven", datapath.id)
-            datapath.close()
+            southbound.hang_up(datapath)
             return
         with self._turn():
             self._datapaths[name] = datapath

@@ -9,7 +9,7 @@ decision and down when the job's entry is removed. An epoch begins with a new fo
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -37,6 +37,7 @@ class _Site:
     spent: int = 0  # mWh
     drained: bool = False
     heard: int | None = None  # microseconds
+    adopted: dict[int, int] = field(default_factory=dict)  # by epoch: mWh of jobs that were found under way
 
 
 class Ledger:
@@ -88,12 +89,22 @@ class Ledger:
         site.spent += energy
         return site.epoch
 
+    def adopt(self, number: int, energy: int, epoch: int) -> None:
+        """Enter a job that an earlier controller charged to an epoch, and whose entries are still there."""
+        site = self._sites[number]
+        site.adopted[epoch] = site.adopted.get(epoch, 0) + energy
+        if site.epoch == epoch:
+            site.spent += energy
+
     def release(self, number: int, energy: int, epoch: int) -> None:
         """Take a job off that was charged to an epoch, if that still lasts."""
         site = self._sites.get(number)
-        if site is not None and site.epoch == epoch:
-            # After a restart, the last jobs before it may be missing from what was spent.
-            site.spent = max(site.spent - energy, 0)
+        if site is None:
+            return
+        if site.epoch == epoch:
+            site.spent -= energy
+        elif site.epoch is None and epoch in site.adopted:
+            site.adopted[epoch] -= energy
 
     def operate(self, switch: str, packet: PacketOut, now: int) -> PacketIn:
         """Execute an operation of the core on a site of a switch, and return the answer."""
@@ -139,6 +150,9 @@ def _set_forecast(site: _Site, packet: PacketOut) -> Status:
     if site.epoch is not None and packet.epoch < site.epoch:
         return Status.STALE
     if packet.epoch != site.epoch:
-        site.spent = packet.spent
+        # What was spent in an earlier life is told by the entries that are left of it, not by the store: jobs
+        # may have ended meanwhile.
+        site.spent = site.adopted.get(packet.epoch, 0)
+        site.adopted.clear()
     site.epoch, site.forecast = packet.epoch, packet.budget
     return Status.OK

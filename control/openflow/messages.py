@@ -15,6 +15,7 @@ from grasp.control.openflow.flows import CONTROLLER, Action, Flow, Match, Move, 
 _ETHERNET_FIELDS = frozenset({"eth_src", "eth_dst", "arp_sha", "arp_tha"})
 # Of tcp_flags (an extension of OpenFlow 1.3; in 1.5 a field like others) SYN and ACK are matched.
 _MATCHED_FLAGS = 0x12
+_PARTS_REFUSED = (ofp.OFPET_BAD_ACTION, ofp.OFPET_BAD_INSTRUCTION, ofp.OFPET_BAD_MATCH)
 _MOVED_BITS = {"eth_src": 48, "arp_sha": 48, "arp_spa": 32}
 
 
@@ -47,26 +48,35 @@ def to_message(datapath: Any, command: Add | Delete | Transmit) -> Any:
 
 
 def from_stats(stats: Iterable[Any]) -> list[Flow]:
-    """Return the entries that a switch listed."""
+    """Return the entries that a switch listed, without those whose matches are never asked for."""
     return [
         Flow(
             priority=entry.priority,
-            match=from_match(entry.match),
-            actions=tuple(_from_action(action) for part in entry.instructions for action in part.actions),
+            match=matched,
+            actions=tuple(
+                _from_action(action)
+                for part in entry.instructions
+                for action in getattr(part, "actions", (part,))
+            ),
             cookie=entry.cookie,
             idle_timeout=entry.idle_timeout,
             notify=bool(entry.flags & ofp.OFPFF_SEND_FLOW_REM),
         )
         for entry in stats
+        if (matched := from_match(entry.match)) is not None
     ]
 
 
-def from_match(found: Any) -> Match:
-    """Return a match as the switch told it."""
+def from_match(found: Any) -> Match | None:
+    """Return a match as the switch told it; None for one that is never asked for, as with masks."""
     fields = dict(found.items())
-    if "tcp_flags" in fields:
-        fields["tcp_flags"], _ = fields["tcp_flags"]
-    return match(**{name: _to_number(value) for name, value in fields.items()})
+    flags = fields.get("tcp_flags")
+    if isinstance(flags, tuple) and flags[1] == _MATCHED_FLAGS:
+        fields["tcp_flags"] = flags[0]
+    try:
+        return match(**{name: _to_number(value) for name, value in fields.items()})
+    except ValueError:
+        return None
 
 
 def is_over(reason: int) -> bool:
@@ -74,9 +84,10 @@ def is_over(reason: int) -> bool:
     return bool(reason != ofp.OFPRR_DELETE)
 
 
-def is_refusal(kind: int) -> bool:
-    """Whether an error is a switch's word that it does not take an entry."""
-    return bool(kind == ofp.OFPET_FLOW_MOD_FAILED)
+def is_refusal(kind: int, request: bytes) -> bool:
+    """Whether an error is a switch's word that it does not take an entry; `request` is what it is about."""
+    about_entry = request[1:2] == bytes([ofp.OFPT_FLOW_MOD])
+    return kind == ofp.OFPET_FLOW_MOD_FAILED or (kind in _PARTS_REFUSED and about_entry)
 
 
 def flow_request(datapath: Any) -> Any:
@@ -118,7 +129,7 @@ def _to_actions(actions: tuple[Action, ...]) -> list[Any]:
 
 
 def _from_action(action: Any) -> Action:
-    if isinstance(action, parser.OFPActionSetField):
+    if isinstance(action, parser.OFPActionSetField) and isinstance(action.value, int | str):
         return Set(action.key, _to_number(action.value))
     if isinstance(action, parser.NXActionRegMove):
         return Move(action.src_field, action.dst_field)
@@ -131,8 +142,10 @@ def _to_value(name: str, value: int) -> int | str:
     return value.to_bytes(6).hex(":") if name in _ETHERNET_FIELDS else value
 
 
-def _to_number(value: int | str) -> int:
-    """Return a field's value as os-ken gives it, as a number."""
+def _to_number(value: Any) -> int:
+    """Return a field's value as os-ken gives it, as a number; raises ValueError if it is none."""
     if isinstance(value, int):
         return value
-    return int(value.replace(":", ""), 16) if ":" in value else int(IPv4Address(value))
+    if not isinstance(value, str):
+        raise ValueError("a value with a mask")
+    return int(value.replace(":", ""), 16) if value.count(":") == 5 else int(IPv4Address(value))

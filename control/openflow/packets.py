@@ -16,7 +16,10 @@ _FRAGMENT = 0x3FFF  # more fragments, or an offset
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """An unfragmented TCP or UDP packet over IPv4; `opens` says that it can be the first of a connection."""
+    """An unfragmented TCP or UDP packet over IPv4; `opens` says that it can be the first of a connection.
+
+    `sequence` is TCP's number, 0 for UDP: copies of a first packet have the same.
+    """
 
     mac: int
     protocol: int
@@ -25,6 +28,7 @@ class Segment:
     source_port: int
     destination_port: int
     opens: bool
+    sequence: int
 
 
 def parse(frame: bytes) -> Segment | None:
@@ -48,4 +52,5 @@ def parse(frame: bytes) -> Segment | None:
         source_port=source_port,
         destination_port=destination_port,
         opens=protocol == _UDP or frame[transport + 13] & _SYN_ACK == _SYN,
+        sequence=int.from_bytes(frame[transport + 4 : transport + 8]) if protocol == _TCP else 0,
     )

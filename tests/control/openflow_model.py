@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from os_ken.ofproto import ofproto_parser, ofproto_protocol
 from os_ken.ofproto import ofproto_v1_3 as ofp
 from os_ken.ofproto import ofproto_v1_3_parser as parser
-from sample import NOW, PLACES, RING, SECOND, Agent, Random, example
+from sample import NOW, PLACES, RING, SECOND, Agent, Random, example, site
 from scapy.layers.inet import IP, TCP, UDP
 from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet
@@ -28,6 +28,11 @@ from grasp.control.topology import Port
 from grasp.schedulers.green import Green
 from grasp.schedulers.registry import scheduler
 from grasp.telemetry.protocol import Frame, heartbeat
+
+VIP, GATEWAY = "10.100.0.1", "02:00:00:00:00:fe"
+ALICE, BOB = Port("new-york", 3), Port("california", 3)
+CLIENTS = {ALICE: ("02:00:00:00:02:00", "10.0.1.21"), BOB: ("02:00:00:00:02:01", "10.0.3.21")}
+WEB_TIMEOUT, JOB = 20 * SECOND, 250_000
 
 CABLES = {end: other for link in RING for end, other in (link, link[::-1])}
 NAMES = ("new-york", "florida", "california")
@@ -70,10 +75,10 @@ def over_the_wire(message):
     assert length == len(raw)
     if kind == ofp.OFPT_PACKET_OUT:
         return PacketOut.decode(raw)
-    return ofproto_parser.msg(_protocol(), version, kind, length, xid, raw)
+    return ofproto_parser.msg(protocol(), version, kind, length, xid, raw)
 
 
-def _protocol():
+def protocol():
     protocol = ofproto_protocol.ProtocolDesc()
     protocol.set_version(ofp.OFP_VERSION)
     return protocol
@@ -98,6 +103,8 @@ class Entry:
                 if TCP not in packet or int(packet[TCP].flags) & value[1] != value[0]:
                     return False
                 continue
+            if name not in _FIELDS:
+                return False  # no packet here has it
             layer, attribute = _FIELDS[name]
             if layer not in packet or getattr(packet[layer], attribute) != value:
                 return False
@@ -190,7 +197,7 @@ class Network:
                 self.events.append(command)
                 continue
             assert command.switch in self.connected, "nothing is asked of a switch that is away"
-            message = over_the_wire(to_message(_protocol(), command))
+            message = over_the_wire(to_message(protocol(), command))
             if isinstance(message, PacketOut):
                 packet = Ether(message.data)
                 self.execute(command.switch, message.in_port, packet, message.actions)
@@ -199,7 +206,7 @@ class Network:
                 refused.append((command.switch, message.xid))
         # All that the controller had to say is on its way before it hears of an error.
         for switch, number in refused:
-            assert is_refusal(ofp.OFPET_FLOW_MOD_FAILED)
+            assert is_refusal(ofp.OFPET_FLOW_MOD_FAILED, b"")
             self.perform(self.baseline.refused(switch, number))
 
     def receive(self, at: Port, packet: Packet) -> None:
@@ -302,3 +309,25 @@ def network(folder, *replacements: tuple[str, str]) -> Network:
     built.register(0, 1, 2)
     assert len(built.core.links) == 3
     return built
+
+
+def packet(at: Port, port: int, flags: str = "S", to: int = 80, seq: int = 0):
+    mac, address = CLIENTS[at]
+    transport = TCP(sport=port, dport=to, flags=flags, seq=seq)
+    return Ether(src=mac, dst=GATEWAY) / IP(src=address, dst=VIP) / transport
+
+
+def query(at: Port, port: int):
+    mac, address = CLIENTS[at]
+    return Ether(src=mac, dst=GATEWAY) / IP(src=address, dst=VIP) / UDP(sport=port, dport=53) / b"x"
+
+
+def reply(number: int, to: str, port: int, flags: str = "SA"):
+    server = site(number)
+    ethernet = Ether(src=server.mac.hex(":"), dst=GATEWAY)
+    return ethernet / IP(src=str(server.address), dst=to) / TCP(sport=8080, dport=port, flags=flags)
+
+
+def served(net: Network, number: int) -> list:
+    """TCP packets that reached a site."""
+    return [item for item in net.arrived.get(PLACES[number], ()) if TCP in item]

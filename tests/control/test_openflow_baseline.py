@@ -5,7 +5,23 @@ from dataclasses import replace
 from ipaddress import IPv4Address
 
 import pytest
-from openflow_model import NAMES, FakeSwitch, Network, network
+from openflow_model import (
+    ALICE,
+    BOB,
+    CLIENTS,
+    GATEWAY,
+    JOB,
+    NAMES,
+    VIP,
+    WEB_TIMEOUT,
+    FakeSwitch,
+    Network,
+    network,
+    packet,
+    query,
+    reply,
+    served,
+)
 from sample import PLACES, SECOND, example, site
 from scapy.layers.inet import IP, TCP, UDP
 from scapy.layers.l2 import ARP, Ether
@@ -19,27 +35,6 @@ from grasp.control.wire import Drop
 from grasp.schedulers.base import Scheduler
 from grasp.schedulers.green import Green
 from grasp.telemetry.protocol import heartbeat
-
-VIP, GATEWAY = "10.100.0.1", "02:00:00:00:00:fe"
-ALICE, BOB = Port("new-york", 3), Port("california", 3)
-CLIENTS = {ALICE: ("02:00:00:00:02:00", "10.0.1.21"), BOB: ("02:00:00:00:02:01", "10.0.3.21")}
-WEB_TIMEOUT, JOB = 20 * SECOND, 250_000
-
-
-def packet(at: Port, port: int, flags: str = "S", to: int = 80):
-    mac, address = CLIENTS[at]
-    return Ether(src=mac, dst=GATEWAY) / IP(src=address, dst=VIP) / TCP(sport=port, dport=to, flags=flags)
-
-
-def reply(number: int, to: str, port: int, flags: str = "SA"):
-    server = site(number)
-    ethernet = Ether(src=server.mac.hex(":"), dst=GATEWAY)
-    return ethernet / IP(src=str(server.address), dst=to) / TCP(sport=8080, dport=port, flags=flags)
-
-
-def served(net: Network, number: int) -> list:
-    """TCP packets that reached a site."""
-    return [item for item in net.arrived.get(PLACES[number], ()) if TCP in item]
 
 
 @pytest.fixture
@@ -188,7 +183,7 @@ def test_a_job_whose_end_was_not_told_is_no_obstacle_to_the_next_one(net):
             entry for entry in net.switches[name].entries if not entry.message.cookie
         ]
     net.wait(6 * SECOND)
-    net.receive(ALICE, packet(ALICE, 4000))
+    net.receive(ALICE, packet(ALICE, 4000, seq=7))
     assert len(served(net, 1)) == 2
     assert len(net.baseline.connections) == 1
     assert len(net.switches["new-york"].connection_entries()) == 2
@@ -197,9 +192,8 @@ def test_a_job_whose_end_was_not_told_is_no_obstacle_to_the_next_one(net):
 
 
 def test_udp_jobs_have_their_service_and_timeout(net):
-    mac, address = CLIENTS[BOB]
     net.report(2, 9000)
-    net.receive(BOB, Ether(src=mac, dst=GATEWAY) / IP(src=address, dst=VIP) / UDP(sport=5, dport=53) / b"x")
+    net.receive(BOB, query(BOB, 5))
     (got,) = [item for item in net.arrived[PLACES[2]] if UDP in item]
     assert (got[IP].dst, got[UDP].dport) == ("10.0.3.11", 5353)
     (forward, backward) = net.switches["california"].connection_entries()

@@ -13,8 +13,8 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),
 ]
 
-# Answers every SYN after 20 ms, and twice, but a port that ends in 3 after 400 ms, and one that ends in 7 with
-# another acknowledgement; once also to a port that sent nothing, and once from another service's port.
+# Answers every SYN after 20 ms, and twice, but a port that ends in 3 after 400 ms, and one that ends in 7
+# with another acknowledgement; once also to a port that sent nothing, and once from another service's port.
 WORLD = """
 import heapq, json, os, socket, subprocess, sys, threading, time
 from grasp.topo.isolation import enter
