@@ -13,7 +13,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib.metadata import entry_points
-from typing import NoReturn, Protocol, cast
+from typing import Any, NoReturn, Protocol, cast
 
 import grasp
 
@@ -34,7 +34,13 @@ class Command(Protocol):
 
 
 class Parser(argparse.ArgumentParser):
-    """Says what is wrong with the options in one line, without the list of all of them before it."""
+    """Says what is wrong with the options in one line, without the list of all of them before it.
+
+    Options are written out: what begins alike can be another option in the next command.
+    """
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **{"allow_abbrev": False, **options})
 
     def error(self, message: str) -> NoReturn:
         """Print the message and exit with status 2."""
@@ -81,6 +87,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader (head, less) has left; keep the interpreter from complaining at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except MemoryError:
+        print("grasp: this machine has not enough memory for that; ask for less", file=sys.stderr)
+        return 1
     except OSError as error:
         if error.errno not in _EXHAUSTED:
             raise

@@ -47,10 +47,21 @@ def test_a_folder_that_is_gone_is_one_line(tmp_path) -> None:
     assert ended.stderr == "grasp: the working directory no longer exists: cd to one that does\n"
 
 
-@pytest.mark.parametrize("line", ["", "nonsense", "run --hours x", "run --bogus", "study", "study nonsense"])
+@pytest.mark.parametrize(
+    "line", ["", "nonsense", "run --hours x", "run --bogus", "run --hour 3", "study", "study nonsense"]
+)
 def test_a_mistake_in_the_options_is_one_line(line: str) -> None:
     ended = shell(f"{GRASP} {line}")
     assert ended.returncode == 2
     (said,) = ended.stderr.splitlines()
     assert said.startswith("grasp")
     assert said.endswith("--help tells more)")
+
+
+def test_too_little_memory_is_one_line() -> None:
+    code = "import grasp.control.doctor as d, grasp.control.cli as c; "
+    code += 'd.run = lambda args: bytearray(2 ** 60); raise SystemExit(c.main(["doctor"]))'
+    ended = shell(f"exec {sys.executable} -c '{code}'")
+    assert (ended.returncode, ended.stderr) == (
+        1, "grasp: this machine has not enough memory for that; ask for less\n"
+    )  # fmt: skip

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A study's tasks, spread over processes, with a progress bar on standard error."""
 
+import ctypes
 import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
@@ -13,6 +14,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from grasp import UserError
+
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 Task = TypeVar("Task")
 Answer = TypeVar("Answer")
@@ -43,6 +46,15 @@ def each(
     return [answers[index] for index in range(len(tasks))]
 
 
+def _begin(parent: int) -> None:
+    """Set a process up: it ends with its parent, whatever ended that."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+
+
 def _elsewhere(
     work: Callable[[Task], Answer], tasks: Sequence[Task], workers: int
 ) -> Iterator[tuple[int, Answer]]:
@@ -50,11 +62,17 @@ def _elsewhere(
     pool = ProcessPoolExecutor(
         workers,
         mp_context=get_context("spawn"),  # not forked: the progress bar has a thread
-        initializer=signal.signal,
-        initargs=(signal.SIGINT, signal.SIG_DFL),  # Ctrl-C ends them at once and without a word
+        initializer=_begin,
+        initargs=(os.getpid(),),
     )
     try:
-        running = {pool.submit(work, task): index for index, task in enumerate(tasks)}
+        # Ctrl-C ends them at once and without a word, also while they are still loading: it waits for
+        # `_begin`.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            running = {pool.submit(work, task): index for index, task in enumerate(tasks)}
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         for done in as_completed(running):
             yield running[done], done.result()
     except BrokenProcessPool:

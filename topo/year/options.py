@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from grasp.topo.year.sweep import Span
 
 MOST_VALUES = 1_000_000
+_MOST_DIGITS = 12
 
 CLIENTS = "40.71,-74.01;25.76,-80.19;34.05,-118.24"
 """New York, Miami and Los Angeles: where the clients of the paper's three switches may be."""
@@ -45,7 +46,8 @@ def numbers(option: str, text: str) -> tuple[Decimal, ...]:
 
 def _decimal(text: str) -> Decimal:
     value = Decimal(text)
-    if not value.is_finite():
+    # Beyond any use, and beyond what can be divided.
+    if not value.is_finite() or (value and abs(value.adjusted()) > _MOST_DIGITS):
         raise ValueError(text)
     return value
 

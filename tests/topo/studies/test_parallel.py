@@ -2,6 +2,7 @@
 """Tasks in several processes: answers in order, mistakes, and processes that are killed."""
 
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -75,3 +76,22 @@ def test_ctrl_c_ends_all_at_once(module: Path, tmp_path: Path) -> None:
         _, said = program.communicate(timeout=30)
     assert program.returncode == 130
     assert b"Traceback" not in said
+
+
+def test_no_process_outlives_the_study(module: Path, tmp_path: Path) -> None:
+    flags = [tmp_path / "one", tmp_path / "two"]
+    for flag in flags:
+        os.mkfifo(flag)
+    with subprocess.Popen([sys.executable, str(module), *map(str, flags)]) as program:
+        for flag in flags:
+            assert flag.read_text() == "begun"
+        children = Path(f"/proc/{program.pid}/task/{program.pid}/children").read_text().split()
+        watches = [os.pidfd_open(int(child)) for child in children]
+        assert len(watches) >= 2
+        program.terminate()
+        while watches:
+            ended, _, _ = select.select(watches, [], [], 30)
+            assert ended, "a process goes on without the study"
+            for watch in ended:
+                watches.remove(watch)
+                os.close(watch)

@@ -177,6 +177,24 @@ def test_a_simulation_that_contradicts_itself_ends_in_one_line(
     assert "\n" not in str(caught.value)
 
 
+def test_a_day_on_which_nothing_could_be_answered(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The only server fails at 30 % of the trace, before the first request, and is not back in time."""
+    late = tmp_path / "late.csv"
+    late.write_text("\n".join(["requests_per_s", *20 * ["0"], *20 * ["3"]]))
+    options = ("--servers", "new=1", "--sleep", "off", "--idles", "0.4", "--workers", "1")
+    assert study("consolidation", *options, "--trace", str(late), "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    failed = [run for run in found["runs"] if run["scenario"] == "failing servers"]
+    assert [(run["lost"], run["p99_response_s"]) for run in failed] == [(failed[0]["requests"], None)] * 2
+    assert study("consolidation", *options, "--trace", str(late)) == 0
+    assert "Load from late.csv." in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_load_that_does_not_fit_into_memory_is_refused() -> None:
+    with pytest.raises(UserError, match="--peak: 496,800,000 requests do not fit into memory"):
+        study("consolidation", "--peak", "10000")
+
+
 def test_consolidation_in_words(trace: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert study(*SMALL_CONSOLIDATION, "--trace", trace) == 0
     assert "held sessions, standby" in capsys.readouterr().out
@@ -192,6 +210,11 @@ def test_consolidation_in_words(trace: str, capsys: pytest.CaptureFixture[str]) 
         (("--jobs", "10000001"), "--jobs 10000001: must be between 1 and 10000000"),
         (("--replicas", "7"), "--replicas 7: there are only 6 servers (--servers)"),
         (("--replicas", "1"), "--replicas 1"),
+        (("--servers", "20", "--replicas", "10"), "--replicas 10: the join puts them at different sites"),
+        (("--loads", "1e999999999"), "--loads 1e999999999: give numbers"),
+        (("--loads", "0:1e600000:1e-600000"), "--loads 0:1e600000:1e-600000: give numbers"),
+        (("--hour", "0.1", "--site-servers", "1", "--join-load", "0.1"), "they make 0 jobs an hour"),
+        (("--hour", "100000", "--site-servers", "10000"), "at most 5,000,000 in all"),
         (("--servers", "0"), "--servers 0"),
         (("--jobs", "0"), "--jobs 0"),
         (("--seeds", "0"), "--seeds 0"),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What ``grasp bench studies`` times of the consolidation study."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from grasp.schedulers.consolidation.demand import SERVICES, daily, demand
 from grasp.schedulers.consolidation.hosting import Site, host
@@ -21,13 +21,13 @@ def cases(size: int) -> Iterator[Case]:
     site = Site(machines, SLEEPS["standby"], SERVICES)
     asked = demand(daily(peak), SERVICES, seed=0)
     speeds = [machine.speed for machine in machines]
-    policies: tuple[tuple[str, Policy], ...] = (
-        ("all on", AllOn(speeds, len(SERVICES))),
-        ("consolidation", Consolidation(len(SERVICES))),
+    policies: tuple[tuple[str, Callable[[], Policy]], ...] = (
+        ("all on", lambda: AllOn(speeds, len(SERVICES))),
+        ("consolidation", lambda: Consolidation(len(SERVICES))),
     )
     for name, policy in policies:
 
-        def work(policy: Policy = policy) -> int:
-            return len(host(site, policy, asked).response_s)
+        def work(policy: Callable[[], Policy] = policy) -> int:
+            return len(host(site, policy(), asked).response_s)  # a policy remembers its day
 
         yield Case("consolidation", f"a day, {len(machines)} servers, {name}", work)

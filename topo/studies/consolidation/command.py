@@ -114,7 +114,7 @@ def _settings(args: argparse.Namespace) -> "Settings":
     from grasp.schedulers.consolidation.demand import daily
     from grasp.schedulers.consolidation.dispatcher import UNITS
     from grasp.schedulers.consolidation.machines import sleep
-    from grasp.topo.studies.consolidation.measure import MOST_RATE, Settings, read_trace
+    from grasp.topo.studies.consolidation.measure import MOST_RATE, MOST_REQUESTS, Settings, read_trace
 
     within("--peak", args.peak, 0.01, MOST_RATE)
     within("--seed", args.seed, 0, 2**32 - 1)
@@ -126,14 +126,22 @@ def _settings(args: argparse.Namespace) -> "Settings":
         sleep(name)
     if len(set(sleeps)) < len(sleeps):
         raise UserError(f"--sleep {args.sleep}: one is named twice")
+    rate = read_trace(args.trace) if args.trace is not None else tuple(daily(args.peak).tolist())
+    requests = 60 * sum(rate)
+    if requests > MOST_REQUESTS:
+        option = "--peak" if args.trace is None else "--trace"
+        raise UserError(
+            f"{option}: {requests:,.0f} requests do not fit into memory; give at most {MOST_REQUESTS:,}"
+        )
     return Settings(
         _fleet(args.servers),
-        read_trace(args.trace) if args.trace is not None else tuple(daily(args.peak).tolist()),
+        rate,
         sleeps,
         round(args.step * UNITS),
         args.idle,
         args.report_every,
         args.seed,
+        None if args.trace is None else args.trace.name,
     )
 
 

@@ -36,6 +36,7 @@ class Settings:
     idle: float = 0.4
     report_s: float = 10.0
     seed: int = 0
+    trace: str | None = None  # name of the file that the rates are from
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,7 @@ def read_trace(path: Path) -> tuple[float, ...]:
 
 
 MOST_RATE = 10_000.0
+MOST_REQUESTS = 10_000_000  # in memory at once, some 260 bytes each
 LEAST_MINUTES, MOST_MINUTES = 30, 7 * 1440
 LEAST_REQUESTS = 100
 
@@ -160,8 +162,8 @@ def _served(asked: Demand, seen: Hosted) -> Row:
         "lost": seen.lost,
         "violations": (seen.late + seen.lost) / max(requests, 1),
         "causes": seen.causes,
-        "mean_response_s": float(answered.mean()),
-        "p99_response_s": float(np.quantile(answered, 0.99)),
+        "mean_response_s": float(answered.mean()) if len(answered) else None,
+        "p99_response_s": float(np.quantile(answered, 0.99)) if len(answered) else None,
         "sessions": seen.sessions,
         "sessions_cut_by_stops": seen.sessions_cut_by_stops,
         "sessions_cut_by_failures": seen.sessions_cut_by_failures,

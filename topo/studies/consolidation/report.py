@@ -89,7 +89,7 @@ def result(found: Document) -> Result:
         "consolidation",
         "Consolidation: services packed onto few servers",
         f"{', '.join(found['settings']['servers'])}; {found['settings']['rate']}; "
-        f"{many(found['requests'], 'request')} in {found['wall_s']:.2g} s. Synthetic input.",
+        f"{many(found['requests'], 'request')} in {found['wall_s']:.2g} s. " + _input(found),
         found,
         facts,
         [_energy_table(rows), _violations_table(rows)],
@@ -118,6 +118,13 @@ def _energy_table(rows: Sequence[Row]) -> Table:
     )
 
 
+def _input(found: Document) -> str:
+    """Say where the load is from, and what became of the magic packets."""
+    trace, woken = found["settings"]["trace"], found["wake_on_lan"]
+    source = "Synthetic input." if trace is None else f"Load from {trace}."
+    return source if not woken else f"{source} {woken['seen']} of {woken['sent']} wake-ups seen on the link."
+
+
 def _outside(rows: Sequence[Row]) -> str:
     """Name the runs whose energy is not between just enough and all on."""
     names = [f"{row['scenario']}, {row['policy']}" for row in _ordered(rows) if not row["between"]]
@@ -134,7 +141,7 @@ def _violations_table(rows: Sequence[Row]) -> Table:
             (
                 f"{row['scenario']}, {row['policy']}",
                 *(f"{10_000 * row['causes'][cause] / row['requests']:.1f}" for cause in CAUSES),
-                f"{row['p99_response_s']:.1f}",
+                "none" if row["p99_response_s"] is None else f"{row['p99_response_s']:.1f}",
                 str(row["sessions_cut_by_failures"]),
             )
             for row in _ordered(rows)

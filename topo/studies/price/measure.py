@@ -252,14 +252,18 @@ def gap(data: Data, reach_km: float, constrained: bool) -> Gap:
 
 
 def correlations(data: Data) -> list[tuple[Hub, Hub, float, float]]:
-    """Return each pair of hubs, how far they are apart in km, and their prices' correlation, all hours."""
+    """Return each pair of hubs, how far they are apart in km, and their prices' correlation, all hours.
+
+    A price that never changes has none.
+    """
     apart = distances_km(positions(data.hubs), positions(data.hubs))
-    alike = np.atleast_2d(np.corrcoef(data.all_prices.values.T))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        alike = np.atleast_2d(np.corrcoef(data.all_prices.values.T))
     return [
         (a, b, float(apart[i, j]), float(alike[i, j]))
         for i, a in enumerate(data.hubs)
         for j, b in enumerate(data.hubs)
-        if i < j
+        if i < j and np.isfinite(alike[i, j])
     ]
 
 

@@ -15,6 +15,8 @@ from grasp.schedulers.replicas.green import Charged, Cheapest, Sites, assign_to_
 from grasp.schedulers.replicas.inputs import distinct, service_time
 from grasp.topo.studies.replicas.measure import interval
 
+MOST_JOBS = 5_000_000  # of the join, event by event
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -52,7 +54,15 @@ def tasks(setting: Setting, d: Sequence[int], patience: Sequence[float]) -> list
     sites = setting.energy_wh.shape[1]
     for number in d:
         if number > sites:
-            raise UserError(f"{number} replicas at different sites: the energy source has {sites} sites")
+            raise UserError(
+                f"--replicas {number}: the join puts them at different sites; the energy source has {sites}"
+            )
+    jobs = jobs_an_hour(setting) * len(setting.energy_wh)
+    if not len(setting.energy_wh) <= jobs <= MOST_JOBS:
+        raise UserError(
+            f"--hour, --join-load, --site-servers: they make {jobs_an_hour(setting):,} jobs an hour, and "
+            f"{jobs:,} in all; at least one an hour, and at most {MOST_JOBS:,} in all, are simulated"
+        )
     wanted = [Kept("random", 1), Kept("greenest", 1, greenest=True)]
     for number in d:
         wanted.append(Kept("first to start", number))
