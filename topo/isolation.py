@@ -33,6 +33,7 @@ SCRATCH = Path("/run/grasp")
 
 _PROGRAMS = {
     "ip": "iproute2",
+    "ss": "iproute2",
     "mount": "mount",
     "ethtool": "ethtool",
     "ifconfig": "net-tools",

@@ -100,40 +100,41 @@ def footnote(result: Comparison) -> str:
 
 
 def _facts(result: Comparison) -> Iterable[tuple[str, str, str]]:
-    def median(key: str, side: str) -> float:
-        value = result["figures"][key][side]["median"]
-        return float("nan") if value is None else float(value)
+    def median(key: str, side: str) -> float | None:
+        value: float | None = result["figures"][key][side]["median"]
+        return value
 
-    added = median("added_p50_us", OPENFLOW), median("added_p50_us", P4)
+    def both(key: str, form: str, between: str = "against", scale: float = 1.0) -> str:
+        shown = [
+            "none" if (v := median(key, side)) is None else f"{v / scale:{form}}" for side in (P4, OPENFLOW)
+        ]
+        return f" {between} ".join(shown)
+
     yield (
-        f"{added[1] / 1000:.2f} against {added[0] / 1000:.2f} ms",
+        f"{both('added_p50_us', '.2f', scale=1000)} ms",
         "added to a first packet",
         "in the median, over later packets of the same connection; P4 against OpenFlow",
     )
-    rate = median("sustained", P4), median("sustained", OPENFLOW)
+    rate = median("sustained", P4) or 0.0, median("sustained", OPENFLOW) or 0.0
     limit = ", where the generator ends" if result["limited_by_generator"][P4] else ""
     yield (
         f"{_times(rate[0], rate[1])}",
         "as many new connections",
         f"P4 sustains {_number(rate[0])} a second{limit}; OpenFlow {_number(rate[1])}",
     )
+    yield both("job_packets", ",.0f"), "job packets at the controller", "for 1,000 jobs: P4 against OpenFlow"
     yield (
-        f"{median('job_packets', P4):,.0f} against {median('job_packets', OPENFLOW):,.0f}",
-        "job packets at the controller",
-        "for 1,000 jobs: P4 against OpenFlow",
-    )
-    yield (
-        f"{median('orphans_connected', P4):.0f} % against {median('orphans_connected', OPENFLOW):.0f} %",
+        f"{both('orphans_connected', '.0f')} %",
         "connect without a controller",
         "of the new connections opened after it was killed: P4 against OpenFlow",
     )
     yield (
-        f"{median('green_ratio', P4):.3f} and {median('green_ratio', OPENFLOW):.3f}",
+        both("green_ratio", ".3f", between="and"),
         "green ratio",
         f"P4 and OpenFlow; at most {result['green_ratio_limit']:.3f} was possible",
     )
     yield (
-        f"{median('follow_ms', P4):.1f} against {median('follow_ms', OPENFLOW):.1f} ms",
+        f"{both('follow_ms', '.1f')} ms",
         "until a forecast is followed",
         "after the beginning of an hour in which another site has the energy; P4 against OpenFlow",
     )
