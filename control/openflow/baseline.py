@@ -199,7 +199,11 @@ class Baseline:
             return []
         connection = self._connections.get(Key(service.id, *end[1:3]))
         # Not the removal of an entry that was replaced, or left behind by a path that is not used any more.
-        if connection is not None and connection.epoch == mark.epoch and connection.hops[0].switch == switch:
+        if (
+            connection is not None
+            and (connection.epoch, connection.sequence) == (mark.epoch, mark.sequence)
+            and connection.hops[0].switch == switch
+        ):
             self._end(connection)
         return []
 
@@ -244,7 +248,7 @@ class Baseline:
         return (
             packet.opens
             and packet.protocol == PROTOCOLS["tcp"]
-            and packet.sequence != connection.sequence
+            and packet.sequence & 0xFFFF != connection.sequence
             and now - connection.begun > _ON_THE_WAY
         )
 
@@ -264,9 +268,15 @@ class Baseline:
         service = self._services[packet.protocol, packet.destination, packet.destination_port]
         self._number = self._number % _NUMBERS + 1
         connection = Connection(
-            self._number, client, packet.source_port, service, self._sites[chosen], 0, now
+            self._number,
+            client,
+            packet.source_port,
+            service,
+            self._sites[chosen],
+            0,
+            now,
+            packet.sequence & 0xFFFF,
         )
-        connection.sequence = packet.sequence
         connection.hops = self._routes.path(connection)
         if not connection.hops or not self._connected.issuperset(hop.switch for hop in connection.hops):
             return self._drop(switch, Drop.NO_ROUTE)
@@ -361,12 +371,12 @@ class Baseline:
             return
         service, site = self._services.get((end[0], *end[3:])), self._sites.get(mark.site)
         client = self._addresses.get(end[1])
-        if service is None or service.id != mark.service or site is None or client is None:
+        if service is None or site is None or client is None:
             return
         if Key(service.id, *end[1:3]) in self._connections or client.switch != switch:
             return
         self._number = self._number % _NUMBERS + 1
-        connection = Connection(self._number, client, end[2], service, site, mark.epoch, now)
+        connection = Connection(self._number, client, end[2], service, site, mark.epoch, now, mark.sequence)
         # The first hop is on the entry; the rest follows when the links are known.
         ports = [action.port for action in flow.actions if isinstance(action, Output)]
         if not ports:

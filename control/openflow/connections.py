@@ -43,8 +43,8 @@ class Hop(NamedTuple):
 class Connection:
     """A job: its ends, the epoch it was charged to, and its path. `number` names it to the switches.
 
-    `begun` is when the controller decided about it, or found it: microseconds since 1970. `sequence` is that
-    of its first packet, None if it was found.
+    `begun` is when the controller decided about it, or found it: microseconds since 1970. `sequence` is what
+    its first packet carries of its number, as in a `Cookie`; 0 for UDP.
     """
 
     number: int
@@ -54,8 +54,8 @@ class Connection:
     site: Site
     epoch: int
     begun: int
+    sequence: int
     hops: tuple[Hop, ...] = ()
-    sequence: int | None = None
 
     @property
     def key(self) -> Key:
@@ -64,15 +64,19 @@ class Connection:
 
 
 class Cookie(NamedTuple):
-    """What an entry carries of its connection, for a controller that starts again and finds it."""
+    """What an entry carries of its connection, for a controller that starts again and finds it.
+
+    `sequence` is the lower half of TCP's number in the first packet, which tells a connection from an earlier
+    one between the same ends.
+    """
 
     epoch: int
-    service: int
+    sequence: int
     site: int
 
     def pack(self) -> int:
         """Return 64 bits that are never 0, which is the cookie of all other entries."""
-        return self.epoch << 32 | self.service << 16 | self.site << 8 | 1
+        return self.epoch << 32 | self.sequence << 16 | self.site << 8 | 1
 
     @classmethod
     def unpack(cls, cookie: int) -> "Cookie | None":
@@ -110,7 +114,7 @@ class Routes:
 
 def flows(connection: Connection, gateway: int) -> Iterator[tuple[str, Flow]]:
     """Yield a connection's entries, each with its switch; `gateway` is the hosts' hardware address for it."""
-    cookie = Cookie(connection.epoch, connection.service.id, connection.site.id).pack()
+    cookie = Cookie(connection.epoch, connection.sequence, connection.site.id).pack()
     timeout = idle_timeout(connection.service)
     for place, hop in enumerate(connection.hops):
         at_client = place == 0

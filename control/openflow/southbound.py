@@ -41,6 +41,7 @@ LOG = logging.getLogger(__name__)
 _ECHO_SECONDS = 2.0
 _MISSED_ECHOES = 2
 _HELLO_HEADER, _ELEMENT_HEADER = 8, 4  # bytes
+_MOST_WAITING = 1 << 16  # messages for a switch
 _PAUSE = 1.0  # seconds until connections are taken again when the machine has no room for another
 
 
@@ -162,7 +163,16 @@ class _Handshake(OFPHandler):  # type: ignore[misc]
 
 
 class _Datapath(Datapath):  # type: ignore[misc]
-    """A connection whose end is noticed: os-ken's waits forever for its writing thread, which never ends."""
+    """A connection whose end is noticed: os-ken's waits forever for its writing thread, which never ends.
+
+    Nobody waits for a switch that does not read, or all others would wait too: what is for it is kept until
+    its echoes are missed. os-ken's queue is full with 16 messages.
+    """
+
+    def __init__(self, connection: Any, address: Any) -> None:
+        super().__init__(connection, address)
+        self.send_q = hub.Queue(_MOST_WAITING)
+        self._send_q_sem = hub.BoundedSemaphore(_MOST_WAITING)
 
     def _recv_loop(self) -> None:
         try:

@@ -15,6 +15,7 @@ import pytest
 # Says what it is told of; a frame that begins with "bad" is a fault of the controller's own.
 BOARD = """
 import socket, sys, threading, time
+from os_ken.ofproto import ofproto_v1_3_parser as parser
 from grasp.control.openflow import southbound
 class Board:
     def say(self, *words): print(*words, flush=True)
@@ -24,6 +25,9 @@ class Board:
     def down(self, datapath): self.say("down", datapath.id)
     def packet_in(self, datapath, port, frame):
         if frame.startswith(b"bad"): raise RuntimeError("bad")
+        if frame.startswith(b"much"):
+            for _ in range(300):
+                datapath.send_msg(parser.OFPPacketOut(datapath, 0xFFFFFFFF, 1, [], bytes(60_000)))
         time.sleep(0.0005)  # as a decision takes
         self.say("packet", datapath.id, port)
     def removed(self, datapath, match, cookie): self.say("removed", datapath.id)
@@ -34,7 +38,8 @@ threading.Event().wait()
 """
 
 PATIENCE = 20.0
-HELLO, ERROR, FEATURES, FEATURES_REPLY, PACKET_IN, REMOVED, STATS, STATS_REPLY = 0, 1, 5, 6, 10, 11, 18, 19
+HELLO, ERROR, ECHO, ECHO_REPLY, FEATURES, FEATURES_REPLY = 0, 1, 2, 3, 5, 6
+PACKET_IN, REMOVED, PACKET_OUT, STATS, STATS_REPLY = 10, 11, 13, 18, 19
 ENTRIES, PORTS = 1, 13
 ENDLESS = struct.pack("!BBHIHH", 4, HELLO, 12, 1, 1, 0)
 IN_PORT_1 = struct.pack("!HHHBBI4x", 1, 12, 0x8000, 0, 4, 1)
@@ -70,6 +75,8 @@ class Peer:
             body = self._exactly(length - 8)
             if found == kind:
                 return number, body
+            if found == ECHO:
+                self.socket.sendall(message(ECHO_REPLY, body, number))
 
     def shake_hands(self, datapath: int) -> None:
         self.socket.sendall(message(HELLO))
@@ -175,6 +182,16 @@ def test_a_switch_can_be_turned_away_while_another_says_a_lot(world: World) -> N
     said = [world.said() for _ in range(2002)]
     assert said.count("packet 1 1") == 2000
     assert {"up 99 0", "down 99"} <= set(said)
+
+
+def test_a_switch_that_does_not_read_holds_nobody_up(world: World) -> None:
+    good, deaf = world.switch(1), world.switch(2)
+    deaf.socket.sendall(packet_in(b"much"))  # 18 MB for it, more than the sockets of both ends hold
+    assert world.said() == "packet 2 1"
+    good.socket.sendall(packet_in(b"frame"))
+    assert world.said() == "packet 1 1"
+    for _ in range(300):  # and still gets all that is for it
+        deaf.read(PACKET_OUT)
 
 
 def test_a_hello_without_end_is_passed_over(world: World) -> None:

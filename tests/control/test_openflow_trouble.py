@@ -24,7 +24,7 @@ from scapy.layers.inet import TCP, UDP
 
 from grasp.control.openflow.baseline import Add
 from grasp.control.openflow.connections import Cookie
-from grasp.control.openflow.messages import is_refusal
+from grasp.control.openflow.messages import from_match, is_refusal
 from grasp.control.wire import Drop
 
 
@@ -42,6 +42,36 @@ def test_a_copy_of_a_first_packet_that_waited_long_moves_nothing(net):
     net.receive(ALICE, packet(ALICE, 4000, "A", seq=8))
     assert [str(item[TCP].flags) for item in served(net, 1)] == ["S", "A"]
     assert not served(net, 2)
+
+
+def test_the_late_word_of_an_earlier_connections_end_does_not_end_the_next(net):
+    net.report(1, 9000)
+    net.receive(ALICE, packet(ALICE, 4000, seq=7))
+    entries = net.switches["new-york"].entries
+    (ended,) = [entry.message for entry in entries if entry.message.flags & ofp.OFPFF_SEND_FLOW_REM]
+    for name in NAMES:
+        net.switches[name].entries = [
+            entry for entry in net.switches[name].entries if not entry.message.cookie
+        ]
+    net.wait(6 * SECOND)
+    net.receive(ALICE, packet(ALICE, 4000, seq=8))
+    net.baseline.removed("new-york", from_match(ended.match), ended.cookie)
+    assert len(net.baseline.connections) == 1
+    net.wait(2 * SECOND)
+    assert net.spent() == [0, JOB, 0]
+
+
+def test_a_copy_of_a_first_packet_is_known_by_the_next_controller_too(net):
+    net.report(1, 9000)
+    net.receive(ALICE, packet(ALICE, 4000, seq=7))
+    net.start_controller()
+    net.connect()
+    net.beat()
+    net.wait(6 * SECOND)
+    net.report(2, 90_000)
+    assert net.baseline.packet_in("new-york", 3, bytes(packet(ALICE, 4000, seq=7)), net.now) == []
+    net.receive(ALICE, packet(ALICE, 4000, "A", seq=8))
+    assert [str(item[TCP].flags) for item in served(net, 1)] == ["S", "A"]
 
 
 def test_a_udp_job_stays_when_a_switch_lost_its_entries(net):
@@ -107,7 +137,7 @@ def test_entries_that_the_controller_never_makes_do_no_harm(net):
     """Somebody else's: with masks, without an output, with a goto."""
     net.disconnect("florida")
     entries = net.switches["florida"].entries
-    cookie = Cookie(net.now // SECOND, 1, 1).pack()
+    cookie = Cookie(net.now // SECOND, 0, 1).pack()
     for number, (matched, instructions, mark) in enumerate(
         (
             (parser.OFPMatch(eth_type=0x800, ipv4_dst=("192.0.2.0", "255.255.255.0")), [], 0),
