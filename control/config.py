@@ -6,6 +6,7 @@ are microseconds and job energies mWh, as the switches have them. The paper's th
 `weights` and `interval`: what sites report, how the values add up to a site's green energy, and how often.
 """
 
+import re
 import tomllib
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address
@@ -21,6 +22,8 @@ from grasp.telemetry.protocol import ENERGY_LIMIT_MWH, EpochClock
 ENERGY_LIMIT_WH = ENERGY_LIMIT_MWH / 1000
 _PORTS = f"a port is an integer from 1 to {HIGHEST_PORT} except {CPU_PORT}, the CPU port"
 _DAY = 86_400.0
+_HOST = re.compile(r"[\w.-]+|\[[0-9A-Fa-f:.]+\]", re.ASCII)  # IPv6 in brackets
+_PORT_NUMBER = re.compile(r"[0-9]{1,5}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,5 +321,5 @@ def _port(table: Table) -> int:
 
 
 def _is_endpoint(text: str) -> bool:
-    host, colon, port = text.rpartition(":")
-    return bool(host and colon) and port.isascii() and port.isdigit() and 0 < int(port) < 65_536
+    host, _, port = text.rpartition(":")
+    return bool(_HOST.fullmatch(host) and _PORT_NUMBER.fullmatch(port)) and 0 < int(port) < 65_536

@@ -10,9 +10,11 @@ results folder gets report.json, plots, logs and index.html, a page that shows a
 """
 
 import argparse
+import contextlib
 import math
 import re
 import time
+from collections.abc import Iterator
 from dataclasses import fields, replace
 from datetime import datetime
 from pathlib import Path
@@ -154,6 +156,16 @@ def results_folder(wish: Path | None, settings: "Settings") -> Path:
     return folder
 
 
+@contextlib.contextmanager
+def named(folder: Path) -> Iterator[None]:
+    """Name the folder in the error of a write that its disk has no room for."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = error.filename or str(folder)
+        raise
+
+
 def _run_inside(settings: "Settings", args: argparse.Namespace, begun: float) -> int:
     import asyncio
     import sys
@@ -178,12 +190,13 @@ def _run_inside(settings: "Settings", args: argparse.Namespace, begun: float) ->
             seen = asyncio.run(measure(settings, topology, build, day, recording, progression))
             progression.phase("drawing")
             seen.wall_s = time.monotonic() - begun
-            (folder / "jobs.csv").write_text(report.jobs_table(seen.outcomes))
             result = report.build(settings, seen)
-            report.write(result, folder / "report.json")
             connect = [job.connect_us for job in seen.outcomes if job.connect_us is not None]
-            figures = plots.draw_all(result, topology, connect, folder / "plots")
-            page.write_page(result, figures, folder / "index.html")
+            with named(folder):
+                (folder / "jobs.csv").write_text(report.jobs_table(seen.outcomes))
+                report.write(result, folder / "report.json")
+                figures = plots.draw_all(result, topology, connect, folder / "plots")
+                page.write_page(result, figures, folder / "index.html")
     except RunError as error:
         print(f"grasp: {error}", file=sys.stderr)
         return 1

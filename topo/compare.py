@@ -18,7 +18,7 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
 from grasp import UserError
-from grasp.topo.command import add_options, check, results_folder
+from grasp.topo.command import add_options, check, named, results_folder
 
 if TYPE_CHECKING:
     from grasp.topo.report import Settings
@@ -115,10 +115,12 @@ def _compare(settings: "Settings", args: argparse.Namespace, begun: float) -> in
         print(f"grasp: {error}", file=sys.stderr)
         return 1
     result = report.build(settings, trials, time.monotonic() - begun)
-    report.write(result, folder / "comparison.json")
-    figures = plots.draw_all(result, folder / "plots")
-    page.write_page(result, figures, folder / "index.html")
-    terminal.show(result, folder)
+    terminal.show(result)  # first: minutes of measuring are not lost on a full disk
+    with named(folder):
+        report.write(result, folder / "comparison.json")
+        figures = plots.draw_all(result, folder / "plots")
+        page.write_page(result, figures, folder / "index.html")
+    print(f"Results: {folder}/index.html ({result['wall_s']:.0f} s)", file=sys.stderr)
     if args.json:
         print((folder / "comparison.json").read_text(), end="")
     return 0 if report.is_complete(result) else 1

@@ -28,7 +28,7 @@ def check() -> None:
         missing.append(str(_SCHEMA))
     if missing:
         raise UserError(
-            f"Open vSwitch is needed for --control openflow and is not installed ({missing[0]} is missing);"
+            f"Open vSwitch, which the OpenFlow baseline needs, is not installed ({missing[0]} is missing);"
             " on Debian: apt-get install openvswitch-switch"
         )
 

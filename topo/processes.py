@@ -4,6 +4,7 @@
 import asyncio
 import contextlib
 import json
+import signal
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -51,7 +52,9 @@ class Program:
             await self._listen(self._process.stdout)
         status = await self._process.wait()
         if not self._may_end:
-            raise RunError(f"{self.name} ended with status {status}: {self._last_words()} (see {self.log})")
+            # What it said last has nothing to do with a signal that came from outside.
+            reason = f"status {status}: {self._last_words()}" if status >= 0 else signal.strsignal(-status)
+            raise RunError(f"{self.name} ended with {reason} (see {self.log})")
 
     async def _listen(self, output: asyncio.StreamReader) -> None:
         while line := await output.readline():

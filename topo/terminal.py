@@ -30,6 +30,7 @@ class Progression:
     def __init__(self, settings: Settings, energy_wh: FloatArray, heading: str = "") -> None:
         self._settings = settings
         self._heading = heading
+        self._phase = ""
         self._green_left = energy_wh / settings.job_energy  # in jobs
         self._served = self._green = 0.0
         self._console = Console(stderr=True)
@@ -59,8 +60,9 @@ class Progression:
     def phase(self, text: str) -> None:
         """Show what is being done."""
         self._progress.update(self._task, description=self._heading + text)
-        if not self._console.is_terminal:
+        if not self._console.is_terminal and text != self._phase:
             self._console.print(self._heading + text, soft_wrap=True, highlight=False)
+        self._phase = text
 
     def hour(self, hour: int) -> None:
         """Show the hour of the day."""

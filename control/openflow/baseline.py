@@ -13,7 +13,6 @@ microseconds since 1970. The core keeps registrations, forecasts and links, whic
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from grasp import UserError
 from grasp.control.config import Config
@@ -21,6 +20,7 @@ from grasp.control.core import Action as CoreAction
 from grasp.control.core import Core, Event, Reconcile, Send
 from grasp.control.desired import PROTOCOLS
 from grasp.control.openflow import packets
+from grasp.control.openflow.commands import Add, Command, Delete, Transmit
 from grasp.control.openflow.connections import (
     LONGEST_TIMEOUT,
     Connection,
@@ -33,7 +33,7 @@ from grasp.control.openflow.connections import (
     idle_timeout,
     to_server,
 )
-from grasp.control.openflow.flows import Action, Flow, Match, Output, standing_flows
+from grasp.control.openflow.flows import Flow, Match, Output, standing_flows
 from grasp.control.openflow.ledger import Ledger, Place
 from grasp.control.state import SwitchState
 from grasp.control.topology import Port
@@ -44,36 +44,6 @@ from grasp.telemetry.protocol import ETHERNET_LENGTH, ETHERTYPE, FrameType
 _NUMBERS = 0x7FFF_FFFF
 _ON_THE_WAY = 5_000_000
 """Microseconds after a decision in which the first packet's copies may still come to the controller."""
-
-
-@dataclass(frozen=True, slots=True)
-class Add:
-    """Insert an entry, or replace the one with its match; `number` is its connection's, 0 for none."""
-
-    switch: str
-    flow: Flow
-    number: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Delete:
-    """Remove an entry."""
-
-    switch: str
-    flow: Flow
-
-
-@dataclass(frozen=True, slots=True)
-class Transmit:
-    """Let a switch apply actions to a frame, as if it had come in at a port."""
-
-    switch: str
-    in_port: int
-    actions: tuple[Action, ...]
-    frame: bytes
-
-
-Command = Add | Delete | Transmit | Event
 
 
 class Baseline:

@@ -19,7 +19,8 @@ from grasp.control.config import Config
 from grasp.control.core import Core, Event
 from grasp.control.events import EventLog
 from grasp.control.openflow import southbound
-from grasp.control.openflow.baseline import Baseline, Command
+from grasp.control.openflow.baseline import Baseline
+from grasp.control.openflow.commands import Command
 from grasp.control.openflow.flows import Flow, Match
 from grasp.control.openflow.messages import to_message
 from grasp.control.tasks import until_one_fails

@@ -9,7 +9,7 @@ from typing import Any
 from os_ken.ofproto import ofproto_v1_3 as ofp
 from os_ken.ofproto import ofproto_v1_3_parser as parser
 
-from grasp.control.openflow.baseline import Add, Delete, Transmit
+from grasp.control.openflow.commands import Add, Delete, Transmit
 from grasp.control.openflow.flows import CONTROLLER, Action, Flow, Match, Move, Output, Set, match
 
 _ETHERNET_FIELDS = frozenset({"eth_src", "eth_dst", "arp_sha", "arp_tha"})

@@ -20,7 +20,8 @@ from scapy.packet import Packet
 
 from grasp.control.config import Config
 from grasp.control.core import Core, Event
-from grasp.control.openflow.baseline import Add, Baseline, Command
+from grasp.control.openflow.baseline import Baseline
+from grasp.control.openflow.commands import Add, Command
 from grasp.control.openflow.flows import Flow
 from grasp.control.openflow.messages import from_match, from_stats, is_over, is_refusal, to_message
 from grasp.control.store import Store

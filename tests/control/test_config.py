@@ -123,6 +123,7 @@ MISTAKES = [
     ("ports = [1, 2, 3, 4]", "ports = []", "ports: must be a list, not empty"),
     ('address = "127.0.0.1:9559"', 'address = "127.0.0.1"', "(new-york).address: '127.0.0.1' is not"),
     ('metrics = "127.0.0.1:9464"', 'metrics = "127.0.0.1:0"', "controller.metrics"),
+    ('metrics = "127.0.0.1:9464"', 'metrics = "/run/grasp:9464"', "controller.metrics: '/run/grasp:9464'"),
     ('protocol = "tcp"', 'protocol = "sctp"', "(web).protocol: 'sctp' is not one of tcp, udp"),
     ("job_energy = 250.0", "job_energy = 0", "(web).job_energy: 0 is not a number from 0.001 to"),
     ("job_energy = 250.0", "job_energy = 5e6", "(web).job_energy"),

@@ -28,7 +28,8 @@ from scapy.layers.l2 import ARP, Ether
 
 from grasp import UserError
 from grasp.control.core import Core
-from grasp.control.openflow.baseline import Add, Baseline
+from grasp.control.openflow.baseline import Baseline
+from grasp.control.openflow.commands import Add
 from grasp.control.store import Store
 from grasp.control.topology import Port
 from grasp.control.wire import Drop

@@ -22,7 +22,7 @@ from os_ken.ofproto import ofproto_v1_3_parser as parser
 from sample import PLACES, SECOND
 from scapy.layers.inet import TCP, UDP
 
-from grasp.control.openflow.baseline import Add
+from grasp.control.openflow.commands import Add
 from grasp.control.openflow.connections import Cookie
 from grasp.control.openflow.messages import from_match, is_refusal
 from grasp.control.wire import Drop

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The comparison's table in the terminal."""
 
-from pathlib import Path
-
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -11,7 +9,7 @@ from grasp.topo.comparison.page import footnote, rows
 from grasp.topo.comparison.report import Comparison
 
 
-def show(result: Comparison, folder: Path) -> None:
+def show(result: Comparison) -> None:
     """Print the table on standard error, so that standard output is left to --json."""
     console = Console(stderr=True)
     table = Table(box=box.SIMPLE_HEAD, title=result["energy_source"], title_justify="left")
@@ -30,4 +28,3 @@ def show(result: Comparison, folder: Path) -> None:
     note = footnote(result)
     if note:
         console.print(note)
-    console.print(f"results  {folder}/index.html   ({result['wall_s']:.0f} s)")
