@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import time
 from html import escape
 
@@ -185,13 +186,17 @@ def test_a_failed_job_shows(result: report.Comparison) -> None:
     assert not report.is_complete(found)
 
 
-def test_figures_without_a_value_are_said_to_be_none() -> None:
+@pytest.mark.filterwarnings("error")
+def test_figures_without_a_value_are_said_to_be_none(tmp_path) -> None:
     empty = trial(1, 100, 0, 0.9)
-    empty.added_us, empty.follow_ms, empty.steps = [], [], [made(100, 100, 0.5)]
+    empty.first_us, empty.later_us, empty.added_us, empty.follow_ms = [], [], [], []
+    empty.steps = [Step(100, 0, 1, None, None)]
     found = report.build(Settings(), {"P4": [empty], "OpenFlow": [empty]}, 1.0)
     assert found["figures"]["added_p50_us"]["P4"]["median"] is None
     lines = {name: cells for _, name, *cells in page.rows(found)}
     assert lines["sustained rate, 1/s"] == ["none", "none"]
+    page.write_page(found, plots.draw_all(found, tmp_path / "plots"), tmp_path / "index.html")
+    assert not re.search(r"\bnan\b", (tmp_path / "index.html").read_text())
 
 
 def test_the_page_shows_every_figure_of_every_side(result: report.Comparison, tmp_path) -> None:

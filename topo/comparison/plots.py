@@ -59,8 +59,7 @@ def first_packets(result: Comparison) -> Figure:
             values = np.sort([value for trial in trials for value in trial[key]]) / 1000
             share = np.arange(1, len(values) + 1) / max(len(values), 1)
             axes.plot(values, share, color=colour, linestyle=line, linewidth=width, label=f"{name}, {label}")
-    axes.set_xscale("log")
-    _plain_numbers(axes)
+    _logarithmic(axes)
     axes.set_xlabel("until the answer is at the client's interface, ms")
     axes.set_ylabel("share of packets")
     axes.yaxis.set_major_formatter(PercentFormatter(1))
@@ -92,12 +91,12 @@ def rates(result: Comparison) -> Figure:
     left.set_ylim(-0.001, 1.2)
     left.set_yticks([0, 0.01, 0.1, 1], ["0 %", "1 %", "10 %", "100 %"])
     left.set_ylabel("unanswered")
-    right.set_yscale("log")
+    if np.isfinite(right.dataLim.minposy):
+        right.set_yscale("log")
     right.set_ylabel("until the SYN-ACK, median, ms")
     right.yaxis.set_major_formatter("{x:g}")
     for axes in (left, right):
-        axes.set_xscale("log")
-        _plain_numbers(axes)
+        _logarithmic(axes)
         axes.set_xlabel("new connections in a second")
         axes.legend()
     return figure
@@ -132,6 +131,9 @@ def bars(result: Comparison, wanted: Sequence[tuple[str, str, str]]) -> Figure:
     return figure
 
 
-def _plain_numbers(axes: Axes) -> None:
+def _logarithmic(axes: Axes) -> None:
+    """Make the horizontal axis logarithmic, with plain numbers, if there is anything to show."""
+    if np.isfinite(axes.dataLim.minposx):
+        axes.set_xscale("log")
     axes.xaxis.set_major_formatter("{x:,g}")
     axes.xaxis.set_minor_formatter(NullFormatter())
