@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import errno
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -17,7 +18,8 @@ from typing import Any, NoReturn, Protocol, cast
 
 import grasp
 
-_EXHAUSTED = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+EXHAUSTED = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+"""What a machine has no more of: such an OSError is one line and status 1."""
 
 
 class Command(Protocol):
@@ -73,6 +75,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     argv = sys.argv[1:] if argv is None else argv
     _open_closed_streams()
+    _replace_what_cannot_be_written()
     try:
         _check_folder()
         status = _run(argv)
@@ -87,11 +90,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader (head, less) has left; keep the interpreter from complaining at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except SystemExit as end:
+        if isinstance(end.__context__, BrokenPipeError):  # rich has seen it first, and done the same
+            return 0
+        raise
     except MemoryError:
         print("grasp: this machine has not enough memory for that; ask for less", file=sys.stderr)
         return 1
     except OSError as error:
-        if error.errno not in _EXHAUSTED:
+        if error.errno not in EXHAUSTED:
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         print(f"grasp: {error.filename or 'output'}: {error.strerror}", file=sys.stderr)
@@ -112,6 +119,13 @@ def _check_folder() -> None:
         os.getcwd()
     except OSError:
         raise grasp.UserError("the working directory no longer exists: cd to one that does") from None
+
+
+def _replace_what_cannot_be_written() -> None:
+    """Let a terminal that is not of Unicode show ? for the characters that it has not."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 def _open_closed_streams() -> None:

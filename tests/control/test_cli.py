@@ -65,3 +65,42 @@ def test_too_little_memory_is_one_line() -> None:
     assert (ended.returncode, ended.stderr) == (
         1, "grasp: this machine has not enough memory for that; ask for less\n"
     )  # fmt: skip
+
+
+def printing(text: str, command: str) -> str:
+    """Return a program: the command line, whose doctor prints a text in a table, or as it is."""
+    return (
+        "import grasp.control.doctor as d, grasp.control.cli as c; from rich.table import Table; "
+        "from rich.console import Console; table = Table(); "
+        f'table.add_column("{text}"); table.add_row("{text}"); '
+        f"d.run = lambda args: {command} or 3; "
+        'raise SystemExit(c.main(["doctor"]))'
+    )
+
+
+@pytest.mark.parametrize("command", ["Console().print(table)", 'print("x" * 100000)'])
+def test_a_reader_that_has_left_is_no_fault(command: str) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    ended = subprocess.run(
+        [sys.executable, "-c", printing("x", command)],
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        timeout=60,
+        check=False,
+    )
+    os.close(writer)
+    assert (ended.returncode, ended.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize("variables", [{"PYTHONIOENCODING": "ascii"}, {"PYTHONUTF8": "0", "LC_ALL": "C"}])
+def test_a_terminal_without_unicode_shows_what_it_can(variables: dict[str, str]) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", printing("2 \\u00b1 1", "Console().print(table)")],
+        env={**os.environ, "PYTHONCOERCECLOCALE": "0", **variables},
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert (ended.returncode, ended.stderr) == (3, b"")
+    assert ended.stdout.count(b"2 ? 1") == 2
