@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grasp import UserError
+from grasp.topo import results
 
 if TYPE_CHECKING:
     from grasp.topo.report import Settings
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 HELP = "emulate a network and spread jobs over its sites by their green energy"
 
 _MOST_JOBS_A_SECOND = 2_000  # real connections, each with a process's share of one machine
-_HIDDEN = (Path("/run"), Path("/proc"), Path("/sys"))  # a run sees its own there
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -84,7 +84,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     output = parser.add_argument_group("output")
     output.add_argument(
-        "--out", type=Path, metavar="DIR", help="results folder, new or empty (default: results/<time>-...)"
+        "--out",
+        type=results.folder,
+        metavar="DIR",
+        help="results folder, new or empty (default: results/<time>-...)",
     )
     output.add_argument("--json", action="store_true", help="print report.json on standard output")
     output.add_argument("--pcap", action="store_true", help="keep every switch port's packets in pcap/")
@@ -141,19 +144,10 @@ def check(settings: "Settings") -> None:
 
 
 def results_folder(wish: Path | None, settings: "Settings") -> Path:
-    """Make the results folder and return it; what is in a folder already is never written over."""
+    """Make the results folder, named after what is run if it has no name, and return it."""
     source = settings.energy.partition(":")[0]
     name = f"{datetime.now():%Y-%m-%d-%H%M%S}-{settings.scheduler}-{source}-{settings.target}"
-    folder = (wish or Path("results") / name).absolute()
-    if any(folder.resolve().is_relative_to(hidden) for hidden in _HIDDEN):
-        raise UserError(f"--out {folder}: cannot be below {' or '.join(map(str, _HIDDEN))}")
-    try:
-        folder.mkdir(parents=True, exist_ok=wish is not None)
-        if any(folder.iterdir()):
-            raise UserError(f"--out {folder}: is not empty; name a new folder, or remove it first")
-    except OSError as error:
-        raise UserError(f"results folder {folder}: {error.strerror}; name another with --out") from None
-    return folder
+    return results.make(wish or Path("results") / name, isolated=True, new=wish is None)
 
 
 @contextlib.contextmanager

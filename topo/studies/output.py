@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from grasp import UserError
+from grasp.topo import results
 
 Document = dict[str, Any]
 """What --json prints: ready for `json.dumps`."""
@@ -57,23 +57,11 @@ def add_output(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("output")
     group.add_argument("--json", action="store_true", help="print the result as JSON")
     group.add_argument(
-        "--out", type=_folder, metavar="DIR", help="folder for the plots, the numbers and a page"
+        "--out",
+        type=results.folder,
+        metavar="DIR",
+        help="folder, new or empty, for the plots, the numbers and a page",
     )
-
-
-def _folder(text: str) -> Path:
-    if not text:  # a shell's variable that is not set, and not the folder in which one happens to be
-        raise UserError("--out: the name of the folder is empty")
-    return Path(text)
-
-
-def prepare(folder: Path | None) -> None:
-    """Make the folder before the work begins; raises UserError when that fails."""
-    if folder is not None:
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise UserError(f"--out {folder}: {error.strerror}") from None
 
 
 def finish(args: argparse.Namespace, result: Result) -> None:
@@ -82,12 +70,10 @@ def finish(args: argparse.Namespace, result: Result) -> None:
     if args.out is not None:
         from grasp.topo.studies.page import write_page
 
-        try:
-            (args.out / f"{result.name}.json").write_text(text, encoding="utf-8")
-            result.draw(result.document, args.out)
-            write_page(result, args.out)
-        except OSError as error:
-            raise UserError(f"--out {args.out}: {error.strerror}") from None
+        with results.whole(args.out) as folder:
+            (folder / f"{result.name}.json").write_text(text, encoding="utf-8")
+            result.draw(result.document, folder)
+            write_page(result, folder)
     if args.json:
         sys.stdout.write(text)
     else:

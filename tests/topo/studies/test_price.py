@@ -236,7 +236,7 @@ def test_nothing_to_save(
         (("--carbon", "csv:/nowhere.csv"), "/nowhere.csv: cannot be read"),
         (("--locations", "NY=WEST"), "--locations and --market are for gridstatus"),
         (("--locations", "NY"), "--locations NY: give each hub once"),
-        (("--out", "/proc/none"), "--out /proc/none"),
+        (("--out", "/proc/none"), "results folder /proc/none"),
     ],
 )
 def test_mistakes_are_named(capsys: pytest.CaptureFixture[str], words: tuple[str, ...], message: str) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from grasp import UserError
-from grasp.topo.studies import command
+from grasp.topo.studies import command, parallel
 from grasp.topo.studies.consolidation import measure
 from grasp.topo.studies.output import many
 from grasp.topo.studies.replicas.measure import QUANTILES, crossings, interval, spread, window
@@ -127,6 +127,17 @@ def test_replicas_when_nobody_waits(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "none" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("name", ["price", "consolidation", "replicas"])
+def test_a_folder_with_something_in_it_is_refused_before_the_work(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "index.html").write_text("another's")
+    monkeypatch.setattr(parallel, "each", pytest.fail)
+    with pytest.raises(UserError, match="is not empty; name a new folder, or remove it first"):
+        study(name, "--out", str(tmp_path))
+    assert (tmp_path / "index.html").read_text() == "another's"
+
+
 def test_consolidation_from_end_to_end(
     tmp_path: Path, trace: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -224,7 +235,7 @@ def test_consolidation_in_words(trace: str, capsys: pytest.CaptureFixture[str]) 
         (("--energy", "sun"), "sun"),
         (("--date", "13-45"), "13-45"),
         (("--job-energy", "nan"), "--job-energy nan"),
-        (("--out", "/dev/null/x"), "--out /dev/null/x"),
+        (("--out", "/dev/null/x"), "results folder /dev/null/x: Not a directory"),
         (("--out", ""), "--out: the name of the folder is empty"),
     ],
 )
@@ -250,7 +261,7 @@ def test_replicas_mistakes(argv: Sequence[str], message: str) -> None:
         (("--report-every", "0"), "--report-every 0"),
         (("--seed", "-1"), "--seed -1"),
         (("--trace", "/no/such/file"), "--trace /no/such/file: No such file"),
-        (("--out", "/dev/null/x"), "--out /dev/null/x"),
+        (("--out", "/dev/null/x"), "results folder /dev/null/x: Not a directory"),
     ],
 )
 def test_consolidation_mistakes(argv: Sequence[str], message: str) -> None:

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grasp import UserError
+from grasp.topo import results
 from grasp.topo.studies.checks import add_workers, numbers, within, workers
-from grasp.topo.studies.output import add_output, finish, prepare
+from grasp.topo.studies.output import add_output, finish
 
 if TYPE_CHECKING:
     from grasp.topo.studies.consolidation.measure import Settings
@@ -87,8 +88,7 @@ def run(args: argparse.Namespace) -> int:
     idles = numbers("--idles", args.idles, 0, 0.99)
     processes = workers(args)
     if args.out is not None:
-        args.out = args.out.absolute()
-    prepare(args.out)
+        args.out = results.make(args.out, isolated=args.wake_on_lan)
     if args.wake_on_lan:
         from grasp.topo.isolation import enter
 

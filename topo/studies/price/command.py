@@ -18,8 +18,9 @@ import time
 from typing import TYPE_CHECKING
 
 from grasp import UserError
+from grasp.topo import results
 from grasp.topo.studies.checks import numbers, whole_numbers, within
-from grasp.topo.studies.output import add_output, finish, prepare
+from grasp.topo.studies.output import add_output, finish
 
 if TYPE_CHECKING:
     from grasp.telemetry.prices.series import Series
@@ -125,7 +126,8 @@ def run(args: argparse.Namespace) -> int:
     data, sources = _data(args, settings)
     plants = _plants(args, data)
     green_mw = plants.at(data.hours)
-    prepare(args.out)
+    if args.out is not None:
+        results.make(args.out)
     rows = each(
         lambda task: measure.measure(data, settings, task),
         measure.tasks(settings),

@@ -18,8 +18,9 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from grasp import UserError
+from grasp.topo import results
 from grasp.topo.studies.checks import add_workers, numbers, whole_numbers, within, workers
-from grasp.topo.studies.output import add_output, finish, prepare
+from grasp.topo.studies.output import add_output, finish
 
 if TYPE_CHECKING:
     from grasp.topo.studies.replicas.join import Setting
@@ -98,7 +99,8 @@ def run(args: argparse.Namespace) -> int:
     setting, source = _setting(args, settings)
     processes = workers(args)
     joint = join.tasks(setting, settings.d, numbers("--patience", args.patience, 0, 1e6))
-    prepare(args.out)
+    if args.out is not None:
+        results.make(args.out)
     begun = time.perf_counter()
     parts = (  # all at once, so that no process waits for a part's last task
         [
