@@ -8,11 +8,11 @@ Each is written as PNG and SVG; figures.md holds them with their lines, figures.
 
 import argparse
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grasp import UserError
 from grasp.telemetry.energy import arguments
+from grasp.topo import results
 from grasp.topo.year import options
 
 if TYPE_CHECKING:
@@ -23,7 +23,13 @@ HELP = "draw the paper's figures from an energy source"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder for the figures")
+    parser.add_argument(
+        "--out",
+        type=results.folder,
+        required=True,
+        metavar="DIR",
+        help="folder, new or empty, for the figures",
+    )
     arguments.add_energy(parser)
     day = parser.add_argument_group("figures 3 and 4")
     day.add_argument("--date", default="06-21", metavar="MM-DD", help="their day, in UTC-5 (default: 06-21)")
@@ -45,6 +51,7 @@ def run(args: argparse.Namespace) -> int:
         raise UserError("--k and --jobs: figure 4 takes one of each")
     year = load(options.one_source(args), arguments.sites(args))
     day = year.day(args.date)
+    results.make(args.out)
     with matplotlib.rc_context(style.STYLE):
         findings = [
             paper.energy_by_hour(day),
@@ -52,17 +59,14 @@ def run(args: argparse.Namespace) -> int:
             paper.gain_by_job_energy(year),
             paper.gain_by_jobs(year),
         ]
-        try:
-            args.out.mkdir(parents=True, exist_ok=True)
+        with results.whole(args.out) as folder:
             for finding in findings:
                 paper.caption(finding, year.description)
-                style.save(finding.figure, args.out / finding.name)
+                style.save(finding.figure, folder / finding.name)
             numbers = {"energy_source": year.description, "date": args.date}
             text = json.dumps({**numbers, **{item.name: item.numbers for item in findings}}, indent=1) + "\n"
-            (args.out / "figures.json").write_text(text, encoding="utf-8")
-            (args.out / "figures.md").write_text(_page(findings, year.description), encoding="utf-8")
-        except OSError as error:
-            raise UserError(f"--out {args.out}: {error.strerror}") from None
+            (folder / "figures.json").write_text(text, encoding="utf-8")
+            (folder / "figures.md").write_text(_page(findings, year.description), encoding="utf-8")
     if args.json:
         print(text, end="")
     else:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from grasp import UserError
 from grasp.telemetry.energy import arguments
+from grasp.topo import results
 from grasp.topo.year import options
 
 if TYPE_CHECKING:
@@ -98,7 +99,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     form.add_argument("--json", action="store_true", help="print the result as JSON")
     form.add_argument("--csv", action="store_true", help="print the rows as CSV")
     output.add_argument(
-        "--out", type=Path, metavar="DIR", help="folder for plots, rows.csv and simulate.json"
+        "--out",
+        type=results.folder,
+        metavar="DIR",
+        help="folder, new or empty, for plots, rows.csv and simulate.json",
     )
 
 
@@ -109,7 +113,7 @@ def run(args: argparse.Namespace) -> int:
 
     sweep = _sweep(args)
     if args.out is not None:
-        _make(args.out)
+        results.make(args.out)
     begun = time.perf_counter()
     rows = [row for part in _follow(args, tasks(sweep)) for row in part]
     wall_s = time.perf_counter() - begun
@@ -183,33 +187,24 @@ def _follow(args: argparse.Namespace, work: "list[Task]") -> "Iterator[list[Row]
     from grasp.topo.year.sweep import here, in_processes, on_cluster
 
     if args.dask:
-        results = on_cluster(work, args.dask)
+        parts = on_cluster(work, args.dask)
     elif args.workers > 1:
-        results = in_processes(work, args.workers)
+        parts = in_processes(work, args.workers)
     else:
-        results = here(work)
+        parts = here(work)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     console = Console(stderr=True)
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         cases = progress.add_task("cases", total=sum(len(task.jobs) for task in work))
-        for rows in results:
+        for rows in parts:
             progress.advance(cases, len(rows))
             yield rows
-
-
-def _make(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"--out {folder}: {error.strerror}") from None
 
 
 def _write(folder: Path, sweep: "Sweep", rows: "list[Row]", json_text: str, csv_text: str) -> None:
     from grasp.topo.year import curves
 
-    try:
-        (folder / "simulate.json").write_text(json_text, encoding="utf-8")
-        (folder / "rows.csv").write_text(csv_text, encoding="utf-8")
-        curves.draw(sweep, rows, folder)
-    except OSError as error:
-        raise UserError(f"--out {folder}: {error.strerror}") from None
+    with results.whole(folder) as unfinished:
+        (unfinished / "simulate.json").write_text(json_text, encoding="utf-8")
+        (unfinished / "rows.csv").write_text(csv_text, encoding="utf-8")
+        curves.draw(sweep, rows, unfinished)

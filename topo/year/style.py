@@ -5,6 +5,7 @@ Colours are those of Okabe and Ito (2008), whose lightness differs as well; line
 colour says.
 """
 
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -42,5 +43,7 @@ STYLE: Any = {
 
 def save(figure: Figure, path: Path) -> None:
     """Write a figure as PNG and SVG; `path` has no suffix."""
-    figure.savefig(path.with_suffix(".png"), metadata={"Software": None})
-    figure.savefig(path.with_suffix(".svg"), metadata={"Date": None, "Creator": None})
+    for form, metadata in (("png", {"Software": None}), ("svg", {"Date": None, "Creator": None})):
+        drawn = BytesIO()  # written in one go: of a full disk the image library would not say so
+        figure.savefig(drawn, format=form, metadata=metadata)
+        path.with_suffix(f".{form}").write_bytes(drawn.getvalue())

@@ -53,7 +53,7 @@ def test_files_are_there_and_the_same_each_time(tmp_path: Path, capsys: pytest.C
         (("--k", "1,2"), "--k and --jobs"),
         (("--seed", "1:2"), "--seed 1:2"),
         (("--date", "13-01"), "date '13-01'"),
-        (("--out", "/proc/none"), "--out /proc/none"),
+        (("--out", "/proc/none"), "results folder /proc/none"),
     ],
 )
 def test_mistakes_are_named(tmp_path: Path, words: tuple[str, str], message: str) -> None:

@@ -209,7 +209,7 @@ def test_energy_moved_in_time(capsys: pytest.CaptureFixture[str]) -> None:
         (("--energy", "tmy3:/nowhere"), "/nowhere: no such folder"),
         (("--energy", "moon"), "energy source 'moon'"),
         (("--seed", "-1"), "--seed -1"),
-        (("--out", "/proc/none"), "--out /proc/none"),
+        (("--out", "/proc/none"), "results folder /proc/none"),
     ],
 )
 def test_mistakes_are_named(capsys: pytest.CaptureFixture[str], words: tuple[str, ...], message: str) -> None:
