@@ -69,7 +69,9 @@ def finish(args: argparse.Namespace, result: Result) -> None:
     text = json.dumps(result.document, indent=1) + "\n"
     if args.out is not None:
         from grasp.topo.studies.page import write_page
+        from grasp.topo.studies.parallel import phase
 
+        phase("drawing")
         with results.whole(args.out) as folder:
             (folder / f"{result.name}.json").write_text(text, encoding="utf-8")
             result.draw(result.document, folder)

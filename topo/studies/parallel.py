@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A study's tasks, spread over processes, with a progress bar on standard error."""
+"""A study's tasks, spread over processes, and its progress on standard error.
+
+That is a bar in a terminal, and a line for each phase elsewhere, as in a log.
+"""
 
 import ctypes
 import os
@@ -26,13 +29,29 @@ def cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
+def phase(text: str, console: Console | None = None) -> None:
+    """Say on standard error what is being done, where it is no terminal."""
+    console = console or Console(stderr=True)
+    if not console.is_terminal:
+        console.print(text, soft_wrap=True, highlight=False)
+
+
 def each(
-    work: Callable[[Task], Answer], tasks: Sequence[Task], workers: int, name: Callable[[Task], str] = str
+    work: Callable[[Task], Answer],
+    tasks: Sequence[Task],
+    workers: int,
+    heading: str,
+    name: Callable[[Task], str] = str,
 ) -> list[Answer]:
-    """Return the answers in the tasks' order; one worker means this process itself."""
+    """Return the answers in the tasks' order; one worker means this process itself.
+
+    `heading` is what all the tasks are, `name` what one of them is.
+    """
     answers: dict[int, Answer] = {}
+    console = Console(stderr=True)
+    phase(f"{len(tasks)} {heading}", console)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         bar = progress.add_task("", total=len(tasks))
         if workers == 1:
             for index, task in enumerate(tasks):

@@ -31,7 +31,7 @@ if __name__ == "__main__":
     from grasp.topo.studies.parallel import each
     from grasp.control.cli import main
     try:
-        each(tarry, sys.argv[1:], 2)
+        each(tarry, sys.argv[1:], 2, "waits")
     except KeyboardInterrupt:
         sys.exit(130)
 """
@@ -51,16 +51,25 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_answers_are_in_order_and_mistakes_arrive(module: Path, workers: int) -> None:
     import study_work  # type: ignore[import-not-found]
 
-    assert each(study_work.square, [3, 1, 2], workers) == [9, 1, 4]
+    assert each(study_work.square, [3, 1, 2], workers, "squares") == [9, 1, 4]
     with pytest.raises(UserError, match="no negative numbers"):
-        each(study_work.square, [1, -1, 2], workers)
+        each(study_work.square, [1, -1, 2], workers, "squares")
+
+
+def test_where_there_is_no_terminal_progress_is_a_line(
+    module: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import study_work
+
+    each(study_work.square, [3, 1, 2], 1, "squares")
+    assert capsys.readouterr().err == "3 squares\n"
 
 
 def test_a_killed_process_is_told(module: Path) -> None:
     import study_work
 
     with pytest.raises(UserError, match="fewer --workers"):
-        each(study_work.die, [1], 2)
+        each(study_work.die, [1], 2, "ends")
 
 
 def test_ctrl_c_ends_all_at_once(module: Path, tmp_path: Path) -> None:

@@ -95,7 +95,9 @@ def run(args: argparse.Namespace) -> int:
         enter()
     begun = time.perf_counter()
     work = measure.tasks(settings, idles)
-    rows = each(measure.measure, work, processes, lambda task: f"{task.scenario}, {task.sleep or 'all on'}")
+    rows = each(
+        measure.measure, work, processes, "runs", lambda task: f"{task.scenario}, {task.sleep or 'all on'}"
+    )
     runs, sweep = rows[: len(rows) - len(idles)], rows[len(rows) - len(idles) :]
     woken = None
     if args.wake_on_lan:

@@ -132,12 +132,14 @@ def run(args: argparse.Namespace) -> int:
         lambda task: measure.measure(data, settings, task),
         measure.tasks(settings),
         1,
+        "routings",
         lambda task: f"by {task.signal}, {task.reach_km:g} km",
     )
     joined = each(
         lambda task: join.measure(data, settings, green_mw, *task),
         [(rule, constrained) for rule in join.RULES for constrained in (False, True)],
         1,
+        "routings with plants",
         lambda task: task[0],
     )
     gaps = [measure.gap(data, settings.distance, constrained) for constrained in (False, True)]

@@ -111,7 +111,8 @@ def run(args: argparse.Namespace) -> int:
         [(partial(join.measure, task), f"join, {task.kept.name}") for task in joint],
         [(partial(measure.check_by_events, settings, d), f"{d}, event by event") for d in settings.d],
     )
-    answers = iter(each(_call, [task for part in parts for task in part], processes, itemgetter(1)))
+    tasks = [task for part in parts for task in part]
+    answers = iter(each(_call, tasks, processes, "simulations", itemgetter(1)))
     rows, checks, joined, differences = ([next(answers) for _ in part] for part in parts)
     found = report.document(
         settings,
