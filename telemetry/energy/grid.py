@@ -22,6 +22,9 @@ from grasp.telemetry.energy.weather import TYPICAL_YEAR, YEAR_HOURS, FloatArray,
 BoolArray = NDArray[np.bool_]
 
 FILLS = ("none", "interpolate")
+
+MEND = "mend the file or give --fill interpolate; grasp data show --fill interpolate --csv writes a whole one"
+"""What helps where values are missing; a run has no such option, and takes the written file."""
 """What to do about missing values: refuse, or go straight between neighbours at most `GAP_HOURS` apart."""
 
 GAP_HOURS = 6
@@ -47,7 +50,7 @@ Stamp = tuple[int, int, int]
 def check_fill(fill: str) -> None:
     """Raise a UserError unless `fill` is one of `FILLS`."""
     if fill not in FILLS:
-        raise UserError(f"fill {fill!r} is not known; choose one of {', '.join(FILLS)}")
+        raise UserError(f"--fill {fill}: must be one of {', '.join(FILLS)}")
 
 
 def read_bytes(path: Path) -> bytes:
@@ -160,7 +163,7 @@ def to_weather(
             if fill == "none":
                 raise UserError(
                     f"{path}, line {int(holes.argmax()) * stride + first_line}: {name} is missing "
-                    f"({missing[name]:g}); mend the file or ask for the fill 'interpolate'"
+                    f"({missing[name]:g}); {MEND}"
                 )
             values[kept] = interpolate(f"{path}: {name}", values[kept], holes[kept])
         # The hours that fall out of the year at one end stand at the other: a typical year is a circle.

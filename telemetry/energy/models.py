@@ -115,4 +115,4 @@ def model(name: str) -> Model:
     try:
         return MODELS[name]
     except KeyError:
-        raise UserError(f"model {name!r} is not known; choose one of {', '.join(MODELS)}") from None
+        raise UserError(f"--model {name}: must be one of {', '.join(MODELS)}") from None

@@ -82,15 +82,15 @@ class Energy:
         it has not.
         """
         if not re.fullmatch(r"\d\d-\d\d", date):
-            raise UserError(f"date {date!r}: must be MM-DD, such as 06-21")
+            raise UserError(f"--date {date}: must be MM-DD, such as 06-21")
         try:
             start = datetime.fromisoformat(f"{TYPICAL_YEAR}-{date}")
         except ValueError:
-            raise UserError(f"date {date!r}: the typical year has no such day") from None
+            raise UserError(f"--date {date}: the typical year has no such day") from None
         if not 0 <= start_hour <= 23:
-            raise UserError(f"start hour {start_hour}: must be from 0 to 23")
+            raise UserError(f"--start-hour {start_hour}: must be from 0 to 23")
         if not 1 <= hours <= YEAR_HOURS:
-            raise UserError(f"hours {hours}: must be from 1 to {YEAR_HOURS}")
+            raise UserError(f"--hours {hours}: must be from 1 to {YEAR_HOURS}")
         first = np.datetime64(start, "h") + np.timedelta64(start_hour - CLOCK_OFFSET_H, "h")
         rows = (int((first - self.hours[0]).astype(int)) + np.arange(hours)) % YEAR_HOURS
         return replace(
@@ -133,9 +133,7 @@ class Source:
         Raises UserError for what is not known and for files that are not as they should be.
         """
         if self.alignment not in ALIGNMENTS:
-            raise UserError(
-                f"alignment {self.alignment!r} is not known; choose one of {', '.join(ALIGNMENTS)}"
-            )
+            raise UserError(f"--alignment {self.alignment}: must be one of {', '.join(ALIGNMENTS)}")
         generate = model(self.model)
         kind, _, rest = self.text.partition(":")
         if kind in ("csv", "parquet") and rest:
@@ -154,8 +152,8 @@ class Source:
             weathers = replace(weathers, places=[there[site] for site in sites])
         if self.alignment == "published" and not (weathers.study and _all_published(weathers.places)):
             raise UserError(
-                "alignment 'published' is about the study's nine stations, from TMY3 files or synthetic; "
-                "use 'utc'"
+                "--alignment published: is about the study's nine stations, from TMY3 files or synthetic; "
+                "take utc"
             )
         shape = (YEAR_HOURS, len(weathers.places))
         wh, quality = np.empty(shape), np.empty(shape, dtype=np.uint8)
@@ -188,7 +186,7 @@ class Source:
     def _own(self, kind: str, rest: str) -> Energy:
         """Green energy as the user's file has it."""
         if self.alignment == "published":
-            raise UserError("alignment 'published' is about the study's TMY3 files; use 'utc'")
+            raise UserError("--alignment published: is about the study's TMY3 files; take utc")
         path = Path(rest).expanduser()
         columns = table.read(path, kind, self.time_zone, self.fill)
         if "green_energy" not in columns.parameters:
@@ -262,7 +260,7 @@ def _weathers(source: Source) -> _Weathers:
     folder = Path(rest).expanduser()
     if source.text == "synthetic":
         if source.seed < 0:
-            raise UserError(f"seed {source.seed}: must be 0 or more")
+            raise UserError(f"--seed {source.seed}: must be 0 or more")
         origin = f"synthetic year, seed {source.seed}"
         return _Weathers(STATIONS, lambda place: synthetic.synthesize(place, source.seed), origin, study=True)
     if kind == "tmy3" and rest:
@@ -287,7 +285,7 @@ def _weathers(source: Source) -> _Weathers:
             lambda place: reader.read(found[place.name][1], place, source.fill),
             "EPW weather" if kind == "epw" else "NSRDB PSM weather",
         )
-    raise UserError(f"energy source {source.text!r} is not known; give {KINDS}")
+    raise UserError(f"--energy {source.text}: must be {KINDS}")
 
 
 def _all_published(places: Sequence[Station]) -> bool:

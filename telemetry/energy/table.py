@@ -73,9 +73,7 @@ def zone(text: str) -> tzinfo:
     try:
         return ZoneInfo(text)
     except (OSError, ValueError, KeyError):  # ZoneInfoNotFoundError is a KeyError
-        raise UserError(
-            f"time zone {text!r} is not known; give one such as America/New_York or UTC-5"
-        ) from None
+        raise UserError(f"--time-zone {text}: give one such as America/New_York or UTC-5") from None
 
 
 def read(path: Path, kind: str, time_zone: str | None = None, fill: str = "none") -> Columns:
@@ -252,7 +250,7 @@ def _places(
         hour = start.astype("datetime64[h]") + absent[0]
         raise UserError(
             f"{path}: {site} lacks {absent.size} hours of the year, the first at {str(hour)[5:]}Z; "
-            f"mend the file or ask for the fill 'interpolate'"
+            f"{grid.MEND}"
         )
     return place, ~leap
 
@@ -264,8 +262,7 @@ def _values(path: Path, column: str, rows: pd.DataFrame, fill: str) -> tuple[Flo
     values = np.array(pd.to_numeric(cells, errors="coerce"), dtype=np.float64)
     if missing.any() and fill == "none":
         raise UserError(
-            f"{path}, {_row(rows, pd.Series(missing, index=rows.index))}: {column} is missing; "
-            f"mend the file or ask for the fill 'interpolate'"
+            f"{path}, {_row(rows, pd.Series(missing, index=rows.index))}: {column} is missing; {grid.MEND}"
         )
     _, least, most = COLUMNS[column]
     wrong = ~missing & ~((values >= least) & (values <= most))

@@ -46,7 +46,7 @@ def read(
     named = {hub.name: (locations or {}).get(hub.name, hub.location) for hub in hubs}
     for hub in locations or {}:
         if hub not in named:
-            raise UserError(f"location of {hub!r}: there is no such hub; there are {', '.join(named)}")
+            raise UserError(f"--locations {hub}: there is no such hub; there are {', '.join(named)}")
     files = ", ".join(path.name for path in paths)
     rows = pd.concat([_rows(path, market) for path in paths])
     columns = [_hourly(files, rows, hub, location) for hub, location in named.items()]
@@ -77,10 +77,12 @@ def _rows(path: Path, market: str | None) -> pd.DataFrame:
     if market is not None:
         if _MARKET not in frame:
             raise UserError(f"{path}: no column 'Market' to find {market} in")
-        frame = frame[frame[_MARKET].astype(str) == market]
+        mine = frame[_MARKET].astype(str) == market
+        if not mine.any():
+            raise UserError(f"{path}: --market {market}: must be one of {_markets(frame)}")
+        frame = frame[mine]
     elif _MARKET in frame and frame[_MARKET].nunique() > 1:
-        found = ", ".join(sorted(map(str, frame[_MARKET].unique())))
-        raise UserError(f"{path}: has the markets {found}; name one of them (--market)")
+        raise UserError(f"{path}: has the markets {_markets(frame)}; name one of them (--market)")
     start, end = _times(path, frame[_START], utc), _times(path, frame[_END], utc)
     within = (end > start) & (end <= start.dt.floor("h") + _HOUR)
     _refuse(path, ~within, "the interval is not within an hour")
@@ -90,6 +92,10 @@ def _rows(path: Path, market: str | None) -> pd.DataFrame:
     return pd.DataFrame(
         {"start": start, "length": (end - start) / _HOUR, "location": location, "price": prices}
     )
+
+
+def _markets(frame: pd.DataFrame) -> str:
+    return ", ".join(sorted(map(str, frame[_MARKET].unique())))
 
 
 def _table(path: Path) -> pd.DataFrame:

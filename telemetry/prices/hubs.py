@@ -57,7 +57,7 @@ def choose(text: str, hubs: Sequence[Hub] = HUBS) -> tuple[Hub, ...]:
     known = {hub.name: hub for hub in hubs}
     for name in names:
         if name not in known:
-            raise UserError(f"hub {name!r} is not known; choose from {', '.join(known)}")
+            raise UserError(f"--hubs {text}: {name!r} is not known; choose from {', '.join(known)}")
     if len(set(names)) < len(names):
-        raise UserError(f"hubs {text}: one is named twice")
+        raise UserError(f"--hubs {text}: one is named twice")
     return tuple(known[name] for name in names)

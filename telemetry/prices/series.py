@@ -41,7 +41,9 @@ class Series:
         the first hour that has enough before it. Raises UserError for what the series does not hold.
         """
         if self.typical:
-            first = _day(f"{TYPICAL_YEAR}-{start or '01-01'}", start, "MM-DD, such as 06-21")
+            first = _day(
+                f"{TYPICAL_YEAR}-{'01-01' if start is None else start}", start, "MM-DD, such as 06-21"
+            )
         elif start is None:
             first = self.hours[0] + np.timedelta64(before, "h")
         else:
@@ -73,7 +75,7 @@ class Series:
         if rows[0] < 0 or rows[-1] >= len(self.hours):
             raise UserError(
                 f"{self.description}: has the hours from {self.hours[0]}Z to {self.hours[-1]}Z; "
-                f"needed are {hours[0]}Z to {hours[-1]}Z"
+                f"needed are {hours[0]}Z to {hours[-1]}Z (--start, --days, and the longest delay before them)"
             )
         return rows
 
@@ -84,4 +86,4 @@ def _day(text: str, given: str | None, form: str) -> np.datetime64:
             return np.datetime64(date.fromisoformat(text), "h")
         except ValueError:
             pass
-    raise UserError(f"start {given!r}: give a day as {form}")
+    raise UserError(f"--start {given}: give a day as {form}")

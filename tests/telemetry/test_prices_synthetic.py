@@ -80,7 +80,7 @@ def test_carbon_intensities() -> None:
 
 def test_hubs_by_name() -> None:
     assert [hub.title for hub in hubs.choose("NY, CA1")] == ["New York", "Palo Alto"]
-    with pytest.raises(UserError, match=r"hub 'XX' is not known.*CA1"):
+    with pytest.raises(UserError, match=r"'XX' is not known.*CA1"):
         hubs.choose("NY,XX")
     with pytest.raises(UserError, match="twice"):
         hubs.choose("NY,NY")
@@ -139,11 +139,36 @@ def test_columns_of_ones_own(tmp_path: Path) -> None:
     assert sources.carbon(f"csv:{path}", chosen).description == "carbon marginal from own.csv"
 
 
+def test_gaps_in_columns_of_ones_own_are_filled_if_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "own.csv"
+    _write(path, "price_usd_per_mwh")
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join(lines[:10] + lines[11:]))
+    with pytest.raises(UserError, match="NY lacks 1 hours of the year.*give --fill interpolate"):
+        sources.prices(f"csv:{path}", hubs.choose("NY,CA1"))
+    assert sources.prices(f"csv:{path}", hubs.choose("NY,CA1"), fill="interpolate").values[9, 0] == 40
+
+
+@pytest.mark.parametrize("names", ["NY,CA1,IL", "IL,NY,CA1", "NY,TX1"])
+def test_a_hubs_made_up_year_is_its_own_whatever_other_hubs_there_are(names: str) -> None:
+    chosen = hubs.choose(names)
+    for make in (sources.prices, sources.carbon):
+        every, some = make("synthetic", HUBS, 3), make("synthetic", chosen, 3)
+        assert some.hubs == tuple(names.split(","))
+        assert (some.values == every.select(some.hubs).values).all()
+    plants = np.arange(1.0, len(chosen) + 1)
+    every, some = (
+        sources.green("synthetic", HUBS, np.ones(9), 3),
+        sources.green("synthetic", chosen, plants, 3),
+    )
+    assert (some.values == every.select(some.hubs).values * plants).all()
+
+
 @pytest.mark.parametrize("text", ["moon", "gridstatus:", "csv:", "gridstatus"])
 def test_sources_that_are_not_known(text: str) -> None:
-    with pytest.raises(UserError, match=f"price source '{text}' is not known; give synthetic"):
+    with pytest.raises(UserError, match=f"--prices {text}: must be synthetic"):
         sources.prices(text, HUBS)
-    with pytest.raises(UserError, match=f"carbon source '{text}' is not known; give synthetic"):
+    with pytest.raises(UserError, match=f"--carbon {text}: must be synthetic"):
         sources.carbon(text, HUBS)
 
 

@@ -144,7 +144,7 @@ def test_leap_day_counts_as_the_28th() -> None:
 
 @pytest.mark.parametrize("date", ["02-29", "6-21", "06-31", "2001-06-21", "", "summer"])
 def test_wrong_dates_are_refused(made_up: Energy, date: str) -> None:
-    with pytest.raises(UserError, match=f"date '{date}'"):
+    with pytest.raises(UserError, match=f"--date {date}"):
         made_up.day(date)
 
 
@@ -157,12 +157,12 @@ def test_wrong_hours_are_refused(made_up: Energy, start: int, hours: int) -> Non
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("solar",), r"energy source 'solar'.*synthetic, tmy3:DIR"),
-        (("tmy3:",), "energy source 'tmy3:'"),
-        (("synthetic:1",), "energy source 'synthetic:1'"),
+        (("solar",), r"--energy solar: .*synthetic, tmy3:DIR"),
+        (("tmy3:",), "--energy tmy3:: "),
+        (("synthetic:1",), "--energy synthetic:1"),
         (("tmy3:/nowhere/at/all",), "/nowhere/at/all: no such folder"),
-        (("synthetic", "sun"), "model 'sun'.*grasp2018, pvwatts"),
-        (("synthetic", "pvwatts", "east"), "alignment 'east'.*utc, published"),
+        (("synthetic", "sun"), "--model sun.*grasp2018, pvwatts"),
+        (("synthetic", "pvwatts", "east"), "--alignment east.*utc, published"),
     ],
 )
 def test_unknown_names_are_refused(arguments: tuple[str, ...], message: str) -> None:

@@ -192,8 +192,8 @@ def test_faults_are_named(tmp_path: Path, fault: Callable[[list[str]], list[str]
     [
         (GOOD_LINES, "UTC", "has offsets from UTC; leave out the time zone"),
         (LOCAL_LINES, None, "has no offset from UTC; name its time zone"),
-        (LOCAL_LINES, "Mars/Olympus", "time zone 'Mars/Olympus' is not known"),
-        (LOCAL_LINES, "UTC+99", r"time zone 'UTC\+99' is not known"),
+        (LOCAL_LINES, "Mars/Olympus", "--time-zone Mars/Olympus: give one"),
+        (LOCAL_LINES, "UTC+99", r"--time-zone UTC\+99: give one"),
         (LOCAL_LINES, "UTC-5", "is there twice"),  # it has daylight saving after all
         (
             lines(year(2023), "hour_start", lambda hour: f"{hour.astimezone(ADELAIDE):%Y-%m-%d %H}:00"),

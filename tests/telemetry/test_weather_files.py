@@ -156,7 +156,7 @@ def test_folders_are_named(tmp_path: Path) -> None:
         parse_energy(f"psm:{tmp_path}", stations=[ELMIRA])
     with pytest.raises(UserError, match=r"march\.json: not there; `grasp data fetch`"):
         parse_energy(f"pvgis:{tmp_path}", stations=[MARCH])
-    with pytest.raises(UserError, match="alignment 'published'"):
+    with pytest.raises(UserError, match="--alignment published"):
         parse_energy(f"psm:{tmp_path}", alignment="published")
 
 

@@ -2,6 +2,7 @@
 """Checks of the studies' options: each raises UserError that names the option and what it takes."""
 
 import argparse
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import TypeVar
 
@@ -24,6 +25,12 @@ def within(option: str, value: float, least: float, most: float) -> None:
 
 def _text(value: float) -> str:
     return str(value) if isinstance(value, int) else f"{value:.10g}"
+
+
+def one_of(option: str, value: str, known: Iterable[str]) -> None:
+    """Refuse a name that is not known."""
+    if value not in (names := tuple(known)):
+        raise UserError(f"{option} {value}: must be one of {', '.join(names)}")
 
 
 def numbers(option: str, text: str, least: float, most: float) -> tuple[float, ...]:

@@ -52,7 +52,7 @@ def test_files_are_there_and_the_same_each_time(tmp_path: Path, capsys: pytest.C
     [
         (("--k", "1,2"), "--k and --jobs"),
         (("--seed", "1:2"), "--seed 1:2"),
-        (("--date", "13-01"), "date '13-01'"),
+        (("--date", "13-01"), "--date 13-01"),
         (("--out", "/proc/none"), "results folder /proc/none"),
     ],
 )

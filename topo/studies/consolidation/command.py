@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from grasp import UserError
 from grasp.topo import results
-from grasp.topo.studies.checks import add_workers, numbers, within, workers
+from grasp.topo.studies.checks import add_workers, numbers, one_of, within, workers
 from grasp.topo.studies.output import add_output, finish
 
 if TYPE_CHECKING:
@@ -31,10 +31,11 @@ MOST_SERVERS = 500
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     load = parser.add_argument_group("load")
-    load.add_argument(
+    rate = load.add_mutually_exclusive_group()
+    rate.add_argument(
         "--peak", type=float, default=10.0, metavar="RATE", help="requests a second at 16 h (default: 10)"
     )
-    load.add_argument(
+    rate.add_argument(
         "--trace",
         type=Path,
         metavar="FILE",
@@ -115,7 +116,7 @@ def _settings(args: argparse.Namespace) -> "Settings":
     """Return what is to be simulated, having refused what cannot be."""
     from grasp.schedulers.consolidation.demand import daily
     from grasp.schedulers.consolidation.dispatcher import UNITS
-    from grasp.schedulers.consolidation.machines import sleep
+    from grasp.schedulers.consolidation.machines import SLEEPS
     from grasp.topo.studies.consolidation.measure import MOST_RATE, MOST_REQUESTS, Settings, read_trace
 
     within("--peak", args.peak, 0.01, MOST_RATE)
@@ -123,9 +124,9 @@ def _settings(args: argparse.Namespace) -> "Settings":
     within("--step", args.step, 1 / UNITS, 1)
     within("--idle", args.idle, 0, 0.99)
     within("--report-every", args.report_every, 0.1, 3600)
-    sleeps = tuple(args.sleep.split(","))
+    sleeps = tuple(name.strip() for name in args.sleep.split(","))
     for name in sleeps:
-        sleep(name)
+        one_of("--sleep", name, SLEEPS)
     if len(set(sleeps)) < len(sleeps):
         raise UserError(f"--sleep {args.sleep}: one is named twice")
     rate = read_trace(args.trace) if args.trace is not None else tuple(daily(args.peak).tolist())
@@ -148,14 +149,14 @@ def _settings(args: argparse.Namespace) -> "Settings":
 
 
 def _fleet(text: str) -> tuple[tuple[str, int], ...]:
-    from grasp.schedulers.consolidation.machines import fleet
+    from grasp.schedulers.consolidation.machines import KINDS
 
     counts = []
     for part in text.split(","):
         kind, _, number = part.partition("=")
         if not number.isdecimal():
             raise UserError(f"--servers {text}: give kinds and numbers such as new=4,old=2")
+        one_of("--servers", kind.strip(), KINDS)
         counts.append((kind.strip(), int(number)))
     within("--servers: their number", sum(number for _, number in counts), 1, MOST_SERVERS)
-    fleet(counts)
     return tuple(counts)

@@ -64,14 +64,14 @@ def read_trace(path: Path) -> tuple[float, ...]:
             if "requests_per_s" not in (rows.fieldnames or ()):
                 raise UserError(f"--trace {path}: has no column requests_per_s")
             rate = []
-            for number, row in enumerate(rows, 2):
+            for row in rows:
                 try:
                     value = float(row["requests_per_s"])
                 except (TypeError, ValueError):
                     value = -1.0
                 if not 0 <= value <= MOST_RATE:
                     raise UserError(
-                        f"--trace {path}: line {number}: requests_per_s must be 0 to {MOST_RATE:g}"
+                        f"--trace {path}: line {rows.line_num}: requests_per_s must be 0 to {MOST_RATE:g}"
                     )
                 rate.append(value)
     except (OSError, UnicodeDecodeError, csv.Error) as error:

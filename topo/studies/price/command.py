@@ -57,17 +57,24 @@ def configure(parser: argparse.ArgumentParser) -> None:
     data.add_argument(
         "--plant",
         type=float,
-        default=1,
         metavar="SHARE",
         help="made-up plant's peak power over that of the cluster's servers (default: 1)",
     )
     data.add_argument("--seed", type=int, default=0, metavar="N", help="of all that is made up (default: 0)")
-    data.add_argument("--hubs", metavar="LIST", help="clusters, such as CA1,NY,IL (default: all nine)")
+    data.add_argument(
+        "--hubs", metavar="LIST", help="clusters in any order, such as CA1,NY,IL (default: all nine)"
+    )
     data.add_argument(
         "--locations", metavar="LIST", help="gridstatus's locations of hubs where they differ: NY=WEST,MA=..."
     )
     data.add_argument("--market", metavar="NAME", help="of gridstatus's files that have several")
     data.add_argument("--time-zone", metavar="NAME", help="of own columns' stamps without an offset from UTC")
+    data.add_argument(
+        "--fill",
+        choices=("none", "interpolate"),
+        default="none",
+        help="of missing values in own columns (default: none)",
+    )
     data.add_argument(
         "--start",
         metavar="DAY",
@@ -178,13 +185,16 @@ def _data(args: argparse.Namespace, settings: "Settings") -> "tuple[Data, dict[s
     within("--seed", args.seed, 0, 2**32 - 1)
     within("--days", args.days, 1, MOST_DAYS)
     within("--utilization", args.utilization, 0.01, 1)
+    for option, given in (("--time-zone", args.time_zone), ("--fill", args.fill)):
+        if given not in (None, "none") and not any(map(_own, (args.prices, args.carbon, args.green))):
+            raise UserError(f"{option} {given}: is of own columns (csv:FILE, parquet:FILE); there are none")
     chosen = hubs.HUBS if args.hubs is None else hubs.choose(args.hubs)
     if len(chosen) < 2:
         raise UserError(f"--hubs {args.hubs}: one cluster leaves nothing to choose")
     prices = sources.prices(
-        args.prices, chosen, args.seed, _locations(args.locations), args.market, args.time_zone
+        args.prices, chosen, args.seed, _locations(args.locations), args.market, args.time_zone, args.fill
     )
-    carbon = sources.carbon(args.carbon, chosen, args.seed, args.time_zone)
+    carbon = sources.carbon(args.carbon, chosen, args.seed, args.time_zone, args.fill)
     data = measure.gather(
         chosen, prices, carbon, args.start, args.days, settings.before, args.utilization, args.seed
     )
@@ -195,14 +205,24 @@ def _plants(args: argparse.Namespace, data: "Data") -> "Series":
     """Return the energy of the plants beside the clusters in MWh."""
     from grasp.telemetry.prices import sources
 
-    within("--plant", args.plant, 0, 100)
-    return sources.green(args.green, data.hubs, data.system.peak_mw * args.plant, args.seed, args.time_zone)
+    if args.plant is not None and _own(args.green):
+        raise UserError(f"--plant {args.plant:g}: is of made-up plants; {args.green} has its own")
+    plant = 1.0 if args.plant is None else args.plant
+    within("--plant", plant, 0, 100)
+    return sources.green(
+        args.green, data.hubs, data.system.peak_mw * plant, args.seed, args.time_zone, args.fill
+    )
+
+
+def _own(source: str) -> bool:
+    """Say whether a source is a file with columns of one's own."""
+    return source.startswith(("csv:", "parquet:"))
 
 
 def _locations(text: str | None) -> dict[str, str]:
     """Return the hubs and locations of a list such as ``NY=WEST,MA=.H.INTERNAL_HUB``."""
     found: dict[str, str] = {}
-    for part in text.split(",") if text else ():
+    for part in () if text is None else text.split(","):
         hub, equals, location = (word.strip() for word in part.partition("="))
         if not (hub and equals and location) or hub in found:
             raise UserError(f"--locations {text}: give each hub once, such as NY=WEST,MA=.H.INTERNAL_HUB")

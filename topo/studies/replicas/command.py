@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from grasp import UserError
 from grasp.topo import results
-from grasp.topo.studies.checks import add_workers, numbers, whole_numbers, within, workers
+from grasp.topo.studies.checks import add_workers, numbers, one_of, whole_numbers, within, workers
 from grasp.topo.studies.output import add_output, finish
 
 if TYPE_CHECKING:
@@ -71,8 +71,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     join.add_argument("--model", default="grasp2018", metavar="NAME", help="(default: grasp2018)")
     join.add_argument(
-        "--energy-seed", type=int, default=0, metavar="N", help="of the synthetic year (default: 0)"
+        "--fill", choices=("none", "interpolate"), default="none", help="of missing values (default: none)"
     )
+    join.add_argument("--energy-seed", type=int, metavar="N", help="of the synthetic year (default: 0)")
     join.add_argument("--date", default="06-21", metavar="MM-DD", help="the day (default: 06-21)")
     join.add_argument("--job-energy", type=float, default=10.0, metavar="WH", help="(default: 10)")
     join.add_argument("--site-servers", type=int, default=11, metavar="N", help="(default: 11)")
@@ -140,7 +141,7 @@ def _call(task: tuple[Callable[[], Any], str]) -> Any:
 
 def _settings(args: argparse.Namespace) -> "Settings":
     """Return what is to be simulated, having refused what cannot be."""
-    from grasp.schedulers.replicas.inputs import service_time
+    from grasp.schedulers.replicas.inputs import SERVICE_TIMES
     from grasp.topo.studies.replicas.measure import Settings
 
     warmup = args.jobs if args.warmup is None else args.warmup
@@ -148,7 +149,7 @@ def _settings(args: argparse.Namespace) -> "Settings":
     within("--jobs", args.jobs, 1, MOST_JOBS)
     within("--warmup", warmup, 0, MOST_JOBS)
     within("--seeds", args.seeds, 1, 1000)
-    service_time(args.service)
+    one_of("--service", args.service, SERVICE_TIMES)
     least = 0.001  # a load of nothing has no waits to compare
     settings = Settings(
         args.servers,
@@ -177,12 +178,15 @@ def _setting(args: argparse.Namespace, settings: "Settings") -> "tuple[Setting, 
     from grasp.telemetry.energy.sources import parse_energy
     from grasp.topo.studies.replicas.join import Setting
 
-    within("--energy-seed", args.energy_seed, 0, 2**32 - 1)
+    seed = 0 if args.energy_seed is None else args.energy_seed
+    within("--energy-seed", seed, 0, 2**32 - 1)
+    if args.energy_seed is not None and args.energy != "synthetic":
+        raise UserError(f"--energy-seed {seed}: is of the synthetic year; --energy {args.energy} is none")
     within("--job-energy", args.job_energy, 0.001, 1e6)
     within("--site-servers", args.site_servers, 1, 10_000)
     within("--hour", args.hour, 0.1, 100_000)
     within("--join-load", args.join_load, 0.001, 0.999)
-    year = parse_energy(args.energy, args.model, seed=args.energy_seed)
+    year = parse_energy(args.energy, args.model, seed=seed, fill=args.fill)
     day = year.day(args.date)
     seeds = min(JOIN_SEEDS, settings.seeds)
     setting = Setting(
