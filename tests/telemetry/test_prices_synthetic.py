@@ -144,7 +144,7 @@ def test_gaps_in_columns_of_ones_own_are_filled_if_asked_for(tmp_path: Path) -> 
     _write(path, "price_usd_per_mwh")
     lines = path.read_text().splitlines()
     path.write_text("\n".join(lines[:10] + lines[11:]))
-    with pytest.raises(UserError, match="NY lacks 1 hours of the year.*give --fill interpolate"):
+    with pytest.raises(UserError, match=r"NY lacks 1 hours of the year.*give --fill interpolate"):
         sources.prices(f"csv:{path}", hubs.choose("NY,CA1"))
     assert sources.prices(f"csv:{path}", hubs.choose("NY,CA1"), fill="interpolate").values[9, 0] == 40
 

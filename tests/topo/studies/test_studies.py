@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from grasp import UserError
+from grasp.schedulers.replicas.theory import wait_of_least_loaded, wait_of_many
 from grasp.topo.studies import command, parallel
 from grasp.topo.studies.consolidation import measure
 from grasp.topo.studies.output import many
@@ -117,6 +118,36 @@ def test_replicas_in_words(capsys: pytest.CaptureFixture[str]) -> None:
     assert "synthetic year, seed 0" in shown
 
 
+@pytest.mark.parametrize(
+    ("servers", "service", "theory"),
+    [
+        ("20", "exponential", {2: "limit", 3: None}),
+        ("3", "exponential", {2: None, 3: "all"}),
+        ("30", "pareto", {2: None, 3: None}),
+    ],
+)
+def test_theory_stands_beside_what_it_is_about(
+    servers: str, service: str, theory: dict[int, str | None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = (*SMALL_REPLICAS, "--servers", servers, "--service", service)
+    assert study(*options, "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    for row in found["waits"]:
+        if row["policy"] == "replicas":
+            value = {
+                None: None,
+                "limit": wait_of_least_loaded(row["load"], row["d"]),
+                "all": wait_of_many(row["load"], int(servers)),
+            }[theory[row["d"]]]
+            assert row["theory_mean"] == value
+    limits = {d: any(cell["many_servers"] for cell in found["gains"] if cell["d"] == d) for d in theory}
+    assert limits == {d: name == "limit" for d, name in theory.items()}
+    for row in found["published"]:
+        assert (row["many_servers"]["largest"] is None) == (theory[row["d"]] != "limit")
+    assert study(*options) == 0
+    assert ("limit of many servers  " in capsys.readouterr().out) == ("limit" in theory.values())
+
+
 def test_replicas_when_nobody_waits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     loads = ("--loads", "0.001", "--delay-loads", "0.001", "--delays", "0")
     options = (*REPLICAS, *loads, "--jobs", "5", "--replicas", "5", "--hour", "1", "--site-servers", "1")
@@ -145,6 +176,9 @@ def test_consolidation_from_end_to_end(
     assert study(*SMALL_CONSOLIDATION, "--trace", trace, "--idles", "0.4", "--out", str(out), "--json") == 0
     printed = json.loads(capsys.readouterr().out)
     found = left_behind(out, "consolidation", ("power", "servers", "energy", "thresholds", "attacks"))
+    page = (out / "index.html").read_text()
+    assert "Load from load.csv." in page
+    assert "ynthetic" not in page
     assert found == printed
     assert {(run["scenario"], run["policy"]) for run in found["runs"]} == {
         (scenario, policy)
@@ -201,6 +235,12 @@ def test_a_day_on_which_nothing_could_be_answered(tmp_path: Path, capsys: pytest
     assert "Load from late.csv." in " ".join(capsys.readouterr().out.split())
 
 
+def test_a_peak_beside_a_trace_is_refused(trace: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        study("consolidation", "--peak", "3", "--trace", trace)
+    assert "--trace: not allowed with argument --peak" in capsys.readouterr().err
+
+
 def test_a_load_that_does_not_fit_into_memory_is_refused() -> None:
     with pytest.raises(UserError, match="--peak: 496,800,000 requests do not fit into memory"):
         study("consolidation", "--peak", "10000")
@@ -219,14 +259,18 @@ def test_consolidation_in_words(trace: str, capsys: pytest.CaptureFixture[str]) 
         (("--loads", "0.1:0.9:0.001"), "--loads: 801 values; at most 200"),
         (("--jobs", "10000000", "--seeds", "1000"), "do not fit into memory; give at most 300,000,000"),
         (("--jobs", "10000001"), "--jobs 10000001: must be between 1 and 10000000"),
-        (("--replicas", "7"), "--replicas 7: there are only 6 servers (--servers)"),
+        (
+            ("--replicas", "7"),
+            "--replicas 7: there are only 6 servers; give fewer, or more --servers",
+        ),
         (("--replicas", "1"), "--replicas 1"),
         (("--servers", "20", "--replicas", "10"), "--replicas 10: the join puts them at different sites"),
         (("--loads", "1e999999999"), "--loads 1e999999999: give numbers"),
         (("--loads", "0:1e600000:1e-600000"), "--loads 0:1e600000:1e-600000: give numbers"),
         (("--hour", "0.1", "--site-servers", "1", "--join-load", "0.1"), "they make 0 jobs an hour"),
         (("--hour", "100000", "--site-servers", "10000"), "at most 5,000,000 in all"),
-        (("--servers", "0"), "--servers 0"),
+        (("--servers", "1", "--replicas", "2"), "--servers 1: must be between 2 and 10000"),
+        (("--servers", "2", "--replicas", "2,3"), "--replicas 3: there are only 2 servers"),
         (("--jobs", "0"), "--jobs 0"),
         (("--seeds", "0"), "--seeds 0"),
         (("--workers", "0"), "--workers 0"),

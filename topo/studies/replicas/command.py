@@ -145,7 +145,7 @@ def _settings(args: argparse.Namespace) -> "Settings":
     from grasp.topo.studies.replicas.measure import Settings
 
     warmup = args.jobs if args.warmup is None else args.warmup
-    within("--servers", args.servers, 1, 10_000)
+    within("--servers", args.servers, 2, 10_000)  # one leaves nothing to choose
     within("--jobs", args.jobs, 1, MOST_JOBS)
     within("--warmup", warmup, 0, MOST_JOBS)
     within("--seeds", args.seeds, 1, 1000)
@@ -163,7 +163,10 @@ def _settings(args: argparse.Namespace) -> "Settings":
         args.service,
     )
     if settings.d[-1] > args.servers:
-        raise UserError(f"--replicas {settings.d[-1]}: there are only {args.servers} servers (--servers)")
+        raise UserError(
+            f"--replicas {settings.d[-1]}: there are only {args.servers} servers; give fewer, or "
+            "more --servers"
+        )
     waits = (args.jobs + warmup) * args.seeds
     if waits > MOST_WAITS:
         raise UserError(

@@ -18,7 +18,7 @@ PLOTS = (
         "Gain over random assignment",
         "Mean wait of random assignment over that of replicas, without delay; bars: 95 % confidence. "
         "Horizontal lines: the published gains. Left: from empty queues on. Right: after the warm-up, "
-        "with the limit of many servers as thin lines.",
+        "with the limit of many servers as thin lines, where it says something of so many.",
     ),
     Plot(
         "waits",
@@ -59,8 +59,8 @@ def gain(found: Document) -> Figure:
             mine = [cell for cell in found["gains"] if cell["d"] == d]
             loads = [cell["load"] for cell in mine]
             _line(axes, loads, mine, window, look, f"{d} replicas", f"{window}_ci")
-            if window == "after_warmup":
-                axes.plot(loads, [cell["many_servers"] for cell in mine], color=look[0], linewidth=0.7)
+            if window == "after_warmup" and None not in (limit := [cell["many_servers"] for cell in mine]):
+                axes.plot(loads, limit, color=look[0], linewidth=0.7)
         for row in found["published"]:
             axes.axhline(row["published"], color=style.INK, linewidth=0.8, linestyle=(0, (1, 2)))
         axes.set(title=title, xlabel="load", yscale="log")

@@ -27,6 +27,10 @@ Cell = dict[str, Any]
 
 _LEAST_WAIT = 1e-9
 
+MANY = 10
+"""Servers for each replica from which on the formula for ever more servers is shown: below, a job's servers
+are so many of all that their queues are far from independent, as it takes them to be."""
+
 
 @dataclass(frozen=True)
 class Checks:
@@ -46,7 +50,7 @@ def document(
     """Return what --json prints."""
     prompt = [row for row in rows if not row.late]
     late = [row for row in rows if row.late]
-    gains = [_gain(row, _of(prompt, "random", 1, row.case.load)) for row in prompt if _is(row)]
+    gains = [_gain(settings, row, _of(prompt, "random", 1, row.case.load)) for row in prompt if _is(row)]
     return {
         "study": "replicas",
         "settings": as_lists(settings),
@@ -73,12 +77,7 @@ def _of(rows: Sequence[Row], policy: str, d: int, load: float) -> Row:
 
 
 def _waits(settings: Settings, row: Row) -> Cell:
-    load, exact = row.case.load, settings.service == "exponential"
-    theory = {
-        "random": lambda: wait_of_one(load),
-        "least-work": lambda: wait_of_many(load, settings.servers),
-        "replicas": lambda: wait_of_least_loaded(load, row.d),
-    }.get(row.policy)
+    load = row.case.load
     return {
         "policy": row.policy,
         "d": row.d,
@@ -87,8 +86,22 @@ def _waits(settings: Settings, row: Row) -> Cell:
         "seeds": len(row.duplicates),
         "from_empty": _window(row.first),
         "after_warmup": _window(row.later),
-        "theory_mean": theory() if theory and exact else None,
+        "theory_mean": _theory(settings, row),
     }
+
+
+def _theory(settings: Settings, row: Row) -> float | None:
+    """Return the mean wait of theory, where there is one: all of it is for exponential service times."""
+    load, servers = row.case.load, settings.servers
+    if settings.service != "exponential":
+        return None
+    if row.policy == "random":
+        return wait_of_one(load)
+    if row.policy == "least-work" or (row.policy == "replicas" and row.d == servers):
+        return wait_of_many(load, servers)
+    if row.policy == "replicas" and servers >= MANY * row.d:
+        return wait_of_least_loaded(load, row.d)
+    return None
 
 
 def _window(window: Window) -> Cell:
@@ -97,8 +110,12 @@ def _window(window: Window) -> Cell:
     return {"mean": mean, "ci": half} | dict(zip(names, window.quantiles.mean(axis=1).tolist(), strict=True))
 
 
-def _gain(row: Row, random: Row) -> Cell:
-    """Gain of mean waits: each seed's ratio, since both policies met the same jobs."""
+def _gain(settings: Settings, row: Row, random: Row) -> Cell:
+    """Gain of mean waits: each seed's ratio, since both policies met the same jobs.
+
+    `many_servers` is theory's, none where its limit says nothing of so few servers, or of all of them.
+    """
+    wait = _theory(settings, row) if row.d < settings.servers else None
     first, first_half = _ratio(random.first, row.first)
     later, later_half = _ratio(random.later, row.later)
     return {
@@ -108,7 +125,7 @@ def _gain(row: Row, random: Row) -> Cell:
         "from_empty_ci": first_half,
         "after_warmup": later,
         "after_warmup_ci": later_half,
-        "many_servers": wait_of_one(row.case.load) / wait_of_least_loaded(row.case.load, row.d),
+        "many_servers": None if wait is None else wait_of_one(row.case.load) / wait,
     }
 
 
@@ -210,7 +227,7 @@ def result(found: Document) -> Result:
         f"{many(settings['servers'], 'server')}, {many(settings['jobs'], 'job')} after "
         f"{settings['warmup']:,} to warm up, {many(settings['seeds'], 'seed')}, service times "
         f"{settings['service']}; waits in mean service times; {many(found['simulated_jobs'], 'job')} in "
-        f"{found['wall_s']:.2g} s. Synthetic input.",
+        f"{found['wall_s']:.2g} s. Made-up jobs; energy: {found['join']['energy_source']}.",
         found,
         facts,
         [
@@ -233,6 +250,8 @@ def _gains_table(found: Document) -> Table:
             ("after the warm-up", "after_warmup"),
             ("limit of many servers", "many_servers"),
         ):
+            if key == "many_servers" and row[key]["largest"] is None:
+                continue
             met = ", ".join(f"{load:.3f}" for load in row[key]["met_at_loads"]) or "none simulated"
             rows.append(
                 (f"{row['d']} replicas, {name}", f"{row['published']:g}", met, _tenths(row[key]["largest"]))
@@ -241,7 +260,8 @@ def _gains_table(found: Document) -> Table:
         "Gain in mean wait over random assignment",
         ("", "published", "met at load", "largest seen"),
         rows,
-        "Loads by interpolation between those simulated. The limit of many servers is a formula.",
+        "Loads by interpolation between those simulated. The limit of many servers is a formula, for "
+        f"exponential service times; shown from {MANY} servers for each replica on.",
     )
 
 
@@ -267,8 +287,8 @@ def _waits_table(found: Document) -> Table:
         "Waits after the warm-up",
         ("load, policy", "mean", "99 %", "99.9 %", "theory, mean"),
         rows,
-        "Theory: M/M/1 for random, M/M/c for least-work, the limit of many servers for replicas. Least-work "
-        "and shortest-...: half of the jobs. All loads are in the JSON.",
+        "Theory: M/M/1 for random, M/M/c for least-work and for replicas on all servers, else the limit of "
+        "many servers. Least-work and shortest-...: half of the jobs. All loads are in the JSON.",
     )
 
 
