@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
 
 LINES = (
     ("#0072B2", "-", "o"),
@@ -20,6 +21,8 @@ LINES = (
     ("#56B4E9", (0, (3, 1)), "P"),
 )
 INK = "#222222"
+HALO = (withStroke(linewidth=2, foreground="white"),)
+"""Path effects of words that lines may run through."""
 
 STYLE: Any = {
     "figure.constrained_layout.use": True,

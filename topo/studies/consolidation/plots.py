@@ -31,7 +31,7 @@ PLOTS = (
         "energy",
         "Energy and violations",
         "Above: energy of each scenario; ticks: just enough servers at each instant. Below: late or lost "
-        "requests by cause.",
+        "requests by cause, the bars in the same order.",
     ),
     Plot(
         "thresholds",
@@ -188,8 +188,10 @@ def thresholds(found: Document) -> Figure:
         axes.annotate(
             f"{row['idle']:g}",
             (row["energy_wh"] / 1000, row["violations"]),
-            xytext=(5, 4),
+            xytext=(6, 0),
             textcoords="offset points",
+            va="center",
+            path_effects=style.HALO,
         )
     reference = _of(found, "day", "all on")
     axes.plot(

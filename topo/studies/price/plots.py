@@ -193,6 +193,7 @@ def signals(found: Document) -> Figure:
                 xytext=(3, 5 if place % 2 else -11),
                 textcoords="offset points",
                 fontsize=7,
+                path_effects=style.HALO,
             )
         for signal, marker in (("price", "*"), ("carbon", "X")):
             mine = [row for row in rows if row["signal"] == signal]

@@ -34,7 +34,7 @@ PLOTS = (
     Plot(
         "join",
         "Replicas and green energy",
-        "Jobs on green energy against the mean wait. Towards the upper left is better.",
+        "Jobs on green energy against the mean wait, by replicas. Towards the upper left is better.",
     ),
 )
 
@@ -65,18 +65,18 @@ def gain(found: Document) -> Figure:
             axes.axhline(row["published"], color=style.INK, linewidth=0.8, linestyle=(0, (1, 2)))
         axes.set(title=title, xlabel="load", yscale="log")
         axes.yaxis.set_major_formatter("{x:g}")
-    for row in found["published"]:
-        panels[0].annotate(
+    for row in found["published"]:  # beside the panels, where no line runs through the words
+        panels[1].annotate(
             f"published for {row['d']}: {row['published']:g}",
             (1, row["published"]),
             xycoords=("axes fraction", "data"),
-            xytext=(0, 3),
+            xytext=(4, 0),
             textcoords="offset points",
             fontsize=7,
-            ha="right",
+            va="center",
         )
     panels[0].set_ylabel("gain in mean wait")
-    panels[1].legend(loc="center left", bbox_to_anchor=(1, 0.5))
+    figure.legend(*panels[1].get_legend_handles_labels(), loc="outside lower center", ncols=6)
     return figure
 
 
@@ -167,6 +167,8 @@ def join(found: Document) -> Figure:
                     (row["mean_wait"], row["green_ratio"]),
                     xytext=(4, 4),
                     textcoords="offset points",
+                    fontsize=7,
+                    path_effects=style.HALO,
                 )
     axes.axhline(found["join"]["green_ratio_limit"], color=style.INK, linewidth=0.8, linestyle=(0, (1, 2)))
     axes.annotate(
