@@ -256,7 +256,11 @@ def test_the_million_in_small() -> None:
         "by price, 2 days of 5 minutes",
         "by price, with 95/5, 2 days of 5 minutes",
     ]
-    assert [case.work() for case in cases] == [2 * 51 * 288] * 2
+    assert [case.jobs for case in cases] == [2 * 51 * 288] * 2
+    for case in cases:
+        assert case.work().shape == (2 * 288, 9)
+        np.testing.assert_allclose(case.work(), case.plain(), rtol=1e-9)
+    assert (cases[0].plain() != cases[1].plain()).any()
 
 
 def test_options_of_the_rule_have_their_effect(capsys: pytest.CaptureFixture[str]) -> None:
