@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from grasp import UserError
 from grasp.topo import results
 
 Document = dict[str, Any]
@@ -65,21 +66,33 @@ def add_output(parser: argparse.ArgumentParser) -> None:
 
 
 def finish(args: argparse.Namespace, result: Result) -> None:
-    """Write the folder, if one was asked for, and print."""
+    """Write the folder, if one was asked for, and print: also when it cannot be written."""
     text = json.dumps(result.document, indent=1) + "\n"
-    if args.out is not None:
+    try:
+        _write(result, text, args.out)
+    except (OSError, UserError):  # minutes of work are not lost on a full disk
+        _print(result, text, args.json, None)
+        raise
+    _print(result, text, args.json, args.out)
+
+
+def _write(result: Result, text: str, out: Path | None) -> None:
+    if out is not None:
         from grasp.topo.studies.page import write_page
         from grasp.topo.studies.parallel import phase
 
         phase("drawing")
-        with results.whole(args.out) as folder:
+        with results.whole(out) as folder:
             (folder / f"{result.name}.json").write_text(text, encoding="utf-8")
             result.draw(result.document, folder)
             write_page(result, folder)
-    if args.json:
+
+
+def _print(result: Result, text: str, as_json: bool, folder: Path | None) -> None:
+    if as_json:
         sys.stdout.write(text)
     else:
-        _show(result, args.out)
+        _show(result, folder)
 
 
 def _show(result: Result, folder: Path | None) -> None:

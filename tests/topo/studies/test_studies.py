@@ -2,6 +2,7 @@
 """The command ``grasp study``: small studies from end to end, what they leave behind, users' mistakes."""
 
 import argparse
+import errno
 import json
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,6 +18,7 @@ from grasp.topo.studies import command, parallel
 from grasp.topo.studies.consolidation import measure
 from grasp.topo.studies.output import many
 from grasp.topo.studies.replicas.measure import QUANTILES, crossings, interval, spread, window
+from grasp.topo.year import style
 
 REPLICAS = ("replicas", "--servers", "6", "--jobs", "400", "--seeds", "3", "--workers", "1")
 SMALL_REPLICAS = (
@@ -167,6 +169,20 @@ def test_a_folder_with_something_in_it_is_refused_before_the_work(
     with pytest.raises(UserError, match="is not empty; name a new folder, or remove it first"):
         study(name, "--out", str(tmp_path))
     assert (tmp_path / "index.html").read_text() == "another's"
+
+
+def test_a_disk_that_is_full_in_the_end_takes_the_files_but_not_the_numbers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fill_up(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(style, "save", fill_up)
+    with pytest.raises(OSError, match="No space left") as caught:
+        study(*SMALL_REPLICAS, "--out", str(tmp_path), "--json")
+    assert caught.value.filename == str(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    assert json.loads(capsys.readouterr().out)["study"] == "replicas"
 
 
 def test_consolidation_from_end_to_end(
