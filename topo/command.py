@@ -10,11 +10,9 @@ results folder gets report.json, plots, logs and index.html, a page that shows a
 """
 
 import argparse
-import contextlib
 import math
 import re
 import time
-from collections.abc import Iterator
 from dataclasses import fields, replace
 from datetime import datetime
 from pathlib import Path
@@ -150,16 +148,6 @@ def results_folder(wish: Path | None, settings: "Settings") -> Path:
     return results.make(wish or Path("results") / name, isolated=True, new=wish is None)
 
 
-@contextlib.contextmanager
-def named(folder: Path) -> Iterator[None]:
-    """Name the folder in the error of a write that its disk has no room for."""
-    try:
-        yield
-    except OSError as error:
-        error.filename = error.filename or str(folder)
-        raise
-
-
 def _run_inside(settings: "Settings", args: argparse.Namespace, begun: float) -> int:
     import asyncio
     import sys
@@ -186,7 +174,7 @@ def _run_inside(settings: "Settings", args: argparse.Namespace, begun: float) ->
             seen.wall_s = time.monotonic() - begun
             result = report.build(settings, seen)
             connect = [job.connect_us for job in seen.outcomes if job.connect_us is not None]
-            with named(folder):
+            with results.named(folder):
                 (folder / "jobs.csv").write_text(report.jobs_table(seen.outcomes))
                 report.write(result, folder / "report.json")
                 figures = plots.draw_all(result, topology, connect, folder / "plots")

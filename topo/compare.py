@@ -18,7 +18,8 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
 from grasp import UserError
-from grasp.topo.command import add_options, check, named, results_folder
+from grasp.topo import results
+from grasp.topo.command import add_options, check, results_folder
 
 if TYPE_CHECKING:
     from grasp.topo.report import Settings
@@ -116,7 +117,7 @@ def _compare(settings: "Settings", args: argparse.Namespace, begun: float) -> in
         return 1
     result = report.build(settings, trials, time.monotonic() - begun)
     terminal.show(result)  # first: minutes of measuring are not lost on a full disk
-    with named(folder):
+    with results.named(folder):
         report.write(result, folder / "comparison.json")
         figures = plots.draw_all(result, folder / "plots")
         page.write_page(result, figures, folder / "index.html")
