@@ -58,7 +58,7 @@ def write_page(result: Comparison, figures: Mapping[str, Path], path: Path) -> N
     """Write the page; `figures` are SVG files by the names that `plots.draw_all` gives them."""
     text = document(
         "GRASP: the switches decide, or a controller does",
-        f"{result['rounds']} rounds of {' and '.join(result['sides'])} in turn; "
+        f"{rounds(result)} of {' and '.join(', '.join(result['sides']).rsplit(', ', 1))} in turn; "
         f"{result['energy_source']}, {result['date']} from {result['start_hour']}:00 (UTC-5), "
         f"{result['hours']} hours of {result['seconds_per_hour']:g} s with {result['jobs_per_hour']} jobs of "
         f"{result['job_energy_wh']:g} Wh; scheduler {result['scheduler']}.",
@@ -90,6 +90,11 @@ def rows(result: Comparison) -> Iterable[tuple[str, ...]]:
             for name, side in found.items()
         ]
         yield item.group, f"{item.name}, {item.unit}" if item.unit else item.name, *texts
+
+
+def rounds(result: Comparison) -> str:
+    """Return how many rounds there were, in words."""
+    return "1 round" if result["rounds"] == 1 else f"{result['rounds']} rounds"
 
 
 def footnote(result: Comparison) -> str:
