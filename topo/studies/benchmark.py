@@ -7,7 +7,7 @@ a part of the jobs where they are slow. All of their answers are compared. Both 
 of one processor.
 
   grasp bench studies
-  grasp bench studies --size 1000000 --rounds 3 --json
+  grasp bench studies --size 100000 --rounds 3 --json
 """
 
 import argparse
@@ -58,7 +58,7 @@ class Case:
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument(
-        "--size", type=int, default=500_000, metavar="N", help="jobs of each (default: 500000)"
+        "--size", type=int, default=1_000_000, metavar="N", help="jobs of each (default: 1000000)"
     )
     parser.add_argument("--rounds", type=int, default=1, metavar="N", help="turns of each (default: 1)")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
@@ -70,10 +70,18 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(f"--size {args.size}: must be from {LEAST} to {MOST}")
     if not 1 <= args.rounds <= 100:
         raise UserError(f"--rounds {args.rounds}: must be from 1 to 100")
+    from grasp.topo.studies.parallel import each
+
     cases: list[Case] = []
     for study in MEASURED:
         cases += import_module(f"grasp.topo.studies.{study}.benchmark").cases(args.size)
-    rows = [measure(case, args.rounds) for case in cases]
+    rows = each(
+        lambda case: measure(case, args.rounds),
+        cases,
+        workers=1,
+        heading="simulators, and plain loops beside them",
+        name=lambda case: f"{case.study}: {case.name}",
+    )
     if args.json:
         print(json.dumps(rows, indent=1))
     else:
