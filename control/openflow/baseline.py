@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from grasp import UserError
-from grasp.control.config import Config
+from grasp.control.config import Client, Config, Service
 from grasp.control.core import Action as CoreAction
 from grasp.control.core import Core, Event, Reconcile, Send
 from grasp.control.desired import PROTOCOLS
@@ -35,6 +35,7 @@ from grasp.control.openflow.connections import (
 )
 from grasp.control.openflow.flows import Flow, Match, Output, standing_flows
 from grasp.control.openflow.ledger import Ledger, Place
+from grasp.control.openflow.reach import Reach
 from grasp.control.state import SwitchState
 from grasp.control.topology import Port
 from grasp.control.wire import Drop, Operation, PacketIn, Reason
@@ -85,6 +86,7 @@ class Baseline:
         self._connected: set[str] = set()
         self._states: dict[str, SwitchState] = {}
         self._routes = Routes({}, {})
+        self._reach = Reach(config.sites)
 
     @property
     def connections(self) -> dict[Key, Connection]:
@@ -100,27 +102,30 @@ class Baseline:
         found = list(found)
         self._connected.add(switch)
         self._read_core(switch)
-        for flow in found:
-            self._adopt(switch, flow, now)
+        adopted = [job for flow in found if (job := self._adopt(switch, flow, now)) is not None]
         wanted = {flow.key: (flow, number) for flow, number in self._wanted(switch)}
         present = {flow.key: flow for flow in found}
         commands: list[Command] = [
-            Add(switch, flow, number) for key, (flow, number) in wanted.items() if present.get(key) != flow
-        ]
-        commands += [
             Delete(switch, flow)
             for key, flow in present.items()
             if key not in wanted and Cookie.unpack(flow.cookie) is None
         ]
+        commands += [
+            Add(switch, flow, number) for key, (flow, number) in wanted.items() if present.get(key) != flow
+        ]
+        for connection in adopted:  # of which other switches, which came before this one, may lack a part
+            commands += [addition for addition in self._additions(connection) if addition.switch != switch]
         return commands + self._perform(self._core.connected(switch, now), now)
 
     def disconnected(self, switch: str) -> None:
         """Stop sending to a switch; its entries and the jobs on them go on."""
         self._connected.discard(switch)
+        self._reach.renew(self._routes, self._connected)
         self._core.disconnected(switch)
 
     def tick(self, now: int) -> list[Command]:
         """Do what is due."""
+        self._reach.tick(now)
         return self._perform(self._core.tick(now), now)
 
     def drain(self, site: int, drained: bool, now: int) -> list[Command]:
@@ -134,17 +139,20 @@ class Baseline:
         packet = packets.parse(frame)
         if packet is None:
             return self._drop(switch, Drop.ETHERTYPE, "other")
+        self._core.counters["packets_job"] += 1
         service = self._services.get((packet.protocol, packet.destination, packet.destination_port))
         if service is not None:
+            client = self._clients.get((switch, port, packet.mac, packet.source))
+            if client is None:
+                return self._drop(switch, Drop.SPOOFED)
             connection = self._connections.get(Key(service.id, packet.source, packet.source_port))
             if connection is not None and self._is_new(connection, packet, now):
                 self._end(connection)  # its entries are gone, and the word of it was lost
                 connection = None
             if connection is None:
-                return self._first_packet(switch, port, packet, frame, now)
+                return self._first_packet(client, service, packet, frame, now)
         else:
             connection = self._rewritten(packet)
-        self._core.counters["packets_job"] += 1
         if connection is None:
             return self._drop(switch, Drop.NO_CONNECTION)
         if packet.opens and packet.protocol == PROTOCOLS["tcp"]:
@@ -155,8 +163,10 @@ class Baseline:
         # one direction idles out by itself, and a switch that came back empty gets its entries one by one.
         for place, flow in flows(connection, self._gateway):
             if place == switch and _matches(flow.match, port, packet):
-                again = [] if now - connection.begun <= _ON_THE_WAY else self._additions(connection)
-                connection.begun = now
+                again: list[Command] = []
+                if now - connection.sent > min(_ON_THE_WAY, connection.service.timeout):
+                    connection.sent = now
+                    again += self._additions(connection)
                 return [*again, Transmit(switch, port, flow.actions, frame)]
         return self._drop(switch, Drop.SPOOFED)
 
@@ -177,12 +187,13 @@ class Baseline:
             self._end(connection)
         return []
 
-    def refused(self, switch: str, number: int) -> list[Command]:
+    def refused(self, switch: str, number: int, now: int) -> list[Command]:
         """Give up a connection of which a switch did not take an entry, as when its table is full.
 
         What was installed of it is removed again, and its site has one job less. The client repeats its first
-        packet, which is a new attempt.
+        packet, which is a new attempt, for a while not at a site that is reached by that switch.
         """
+        self._reach.refused(switch, now)
         key = self._numbers.get(number)
         if key is None:
             return []
@@ -223,34 +234,29 @@ class Baseline:
         )
 
     def _first_packet(
-        self, switch: str, port: int, packet: packets.Segment, frame: bytes, now: int
+        self, client: Client, service: Service, packet: packets.Segment, frame: bytes, now: int
     ) -> list[Command]:
         """Algorithm 2, and what follows from it."""
-        self._core.counters["packets_job"] += 1
-        client = self._clients.get((switch, port, packet.mac, packet.source))
-        if client is None:
-            return self._drop(switch, Drop.SPOOFED)
+        switch = client.switch
         if not packet.opens:
             return self._drop(switch, Drop.NO_CONNECTION)
-        chosen = self._ledger.choose(self._rule, now)
+        reachable = self._reach.sites(client)
+        chosen = self._ledger.choose(self._rule, reachable, now)
         if chosen is None:
-            return self._drop(switch, Drop.NO_SITE)
-        service = self._services[packet.protocol, packet.destination, packet.destination_port]
+            return self._drop(switch, Drop.NO_SITE if reachable else Drop.NO_ROUTE)
         self._number = self._number % _NUMBERS + 1
         connection = Connection(
-            self._number,
-            client,
-            packet.source_port,
-            service,
-            self._sites[chosen],
-            0,
-            now,
-            packet.sequence & 0xFFFF,
+            number=self._number,
+            client=client,
+            port=packet.source_port,
+            service=service,
+            site=self._sites[chosen],
+            epoch=self._ledger.charge(chosen, service.energy),
+            begun=now,
+            sent=now,
+            sequence=packet.sequence & 0xFFFF,
+            hops=self._routes.path(client, self._sites[chosen]),
         )
-        connection.hops = self._routes.path(connection)
-        if not connection.hops or not self._connected.issuperset(hop.switch for hop in connection.hops):
-            return self._drop(switch, Drop.NO_ROUTE)
-        connection.epoch = self._ledger.charge(chosen, service.energy)
         self._begin(connection)
         self.jobs[switch][chosen] += 1
         last = connection.hops[-1]
@@ -319,11 +325,12 @@ class Baseline:
         )
         peers = {end: other for link in self._core.links for end, other in (link, reversed(link))}
         self._routes = Routes(self._states, peers)
+        self._reach.renew(self._routes, self._connected)
 
     def _lead(self, connection: Connection) -> list[Command]:
-        """Move a connection to the path that it should have now; it stays where it is if there is none."""
-        path = self._routes.path(connection)
-        if not path or path == connection.hops:
+        """Move a connection whose path is broken to one that is not, if there is one."""
+        path = self._routes.path(connection.client, connection.site)
+        if not path or path == connection.hops or self._routes.lead(connection):
             return []
         before = {(switch, flow.key): flow for switch, flow in flows(connection, self._gateway)}
         connection.hops = path
@@ -334,37 +341,40 @@ class Baseline:
         ]
         return [*additions, *(Delete(switch, flow) for (switch, _), flow in before.items())]
 
-    def _adopt(self, switch: str, flow: Flow, now: int) -> None:
-        """Know a job again by its first entry."""
+    def _adopt(self, switch: str, flow: Flow, now: int) -> Connection | None:
+        """Know a job again by its first entry, if it is one, and return it."""
         end, mark = client_end(flow.match), Cookie.unpack(flow.cookie)
         if end is None or mark is None or not flow.notify:
-            return
+            return None
         service, site = self._services.get((end[0], *end[3:])), self._sites.get(mark.site)
         client = self._addresses.get(end[1])
         if service is None or site is None or client is None:
-            return
+            return None
         if Key(service.id, *end[1:3]) in self._connections or client.switch != switch:
-            return
+            return None
         self._number = self._number % _NUMBERS + 1
-        connection = Connection(self._number, client, end[2], service, site, mark.epoch, now, mark.sequence)
+        connection = Connection(
+            self._number, client, end[2], service, site, mark.epoch, now, now, mark.sequence
+        )
         # The first hop is on the entry; the rest follows when the links are known.
         ports = [action.port for action in flow.actions if isinstance(action, Output)]
         if not ports:
-            return  # nobody made it here
-        connection.hops = self._routes.path(connection) or (Hop(switch, client.port, ports[0]),)
+            return None  # nobody made it here
+        connection.hops = self._routes.path(client, site) or (Hop(switch, client.port, ports[0]),)
         self._begin(connection)
         self._ledger.adopt(site.id, service.energy, mark.epoch)
+        return connection
 
     def _wanted(self, switch: str) -> Iterable[tuple[Flow, int]]:
         """All that a switch should have, each entry with the number of its connection.
 
-        Connections' come first: a packet that meets a standing entry alone would come here.
+        A full table shall rather lack a connection's entries than those by which the switch is of any use.
         """
+        yield from ((flow, 0) for flow in standing_flows(self._states[switch]))
         for connection in self._connections.values():
             for place, flow in flows(connection, self._gateway):
                 if place == switch:
                     yield flow, connection.number
-        yield from ((flow, 0) for flow in standing_flows(self._states[switch]))
 
     def _additions(self, connection: Connection) -> list[Add]:
         return [

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from grasp.control.config import Client, Service, Site
 from grasp.control.desired import PROTOCOLS
 from grasp.control.openflow.flows import CONNECTION, ETHERTYPE_IPV4, Action, Flow, Match, Output, Set, match
-from grasp.control.state import Prefix, SwitchState
+from grasp.control.state import Entry, Prefix, SwitchState
 from grasp.control.topology import Port
 
 LONGEST_TIMEOUT = 0xFFFF
@@ -43,8 +43,8 @@ class Hop(NamedTuple):
 class Connection:
     """A job: its ends, the epoch it was charged to, and its path. `number` names it to the switches.
 
-    `begun` is when the controller decided about it, or found it: microseconds since 1970. `sequence` is what
-    its first packet carries of its number, as in a `Cookie`; 0 for UDP.
+    `begun` is when the controller decided about it, or found it, `sent` when its entries were sent last:
+    microseconds since 1970. `sequence` is that of its first packet, as in a `Cookie`; 0 for UDP.
     """
 
     number: int
@@ -54,6 +54,7 @@ class Connection:
     site: Site
     epoch: int
     begun: int
+    sent: int
     sequence: int
     hops: tuple[Hop, ...] = ()
 
@@ -91,14 +92,12 @@ class Routes:
         self._states = states
         self._peers = peers
 
-    def path(self, connection: Connection) -> tuple[Hop, ...]:
-        """Return the hops from the client to the site, none if there is no way."""
+    def path(self, client: Client, site: Site) -> tuple[Hop, ...]:
+        """Return the hops from a client to a site, none if there is no way."""
         hops: list[Hop] = []
-        switch, near = connection.client.switch, connection.client.port
-        key = ("routes", (Prefix(int(connection.site.address), 32),))
+        switch, near = client.switch, client.port
         while len(hops) < len(self._states):
-            state = self._states.get(switch)
-            entry = None if state is None else state.entries.get(key)
+            entry = self._entry(switch, site)
             if entry is None:
                 return ()
             far = entry.params[0]
@@ -110,6 +109,21 @@ class Routes:
                 return ()
             switch, near = peer
         return ()
+
+    def lead(self, connection: Connection) -> bool:
+        """Whether a connection's own hops lead from its client to its site, if not by the best way."""
+        reached: Port | None = Port(connection.client.switch, connection.client.port)
+        for hop in connection.hops:
+            if Port(hop.switch, hop.near) != reached:
+                return False
+            reached = self._peers.get(Port(hop.switch, hop.far))
+        last = connection.hops[-1]
+        entry = self._entry(last.switch, connection.site)
+        return entry is not None and entry.action == "deliver" and entry.params[0] == last.far
+
+    def _entry(self, switch: str, site: Site) -> Entry | None:
+        state = self._states.get(switch)
+        return None if state is None else state.entries.get(("routes", (Prefix(int(site.address), 32),)))
 
 
 def flows(connection: Connection, gateway: int) -> Iterator[tuple[str, Flow]]:

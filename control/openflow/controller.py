@@ -95,7 +95,7 @@ class Controller:
         with self._turn():
             name = self._name(datapath)
             if name is not None:
-                self._send(self._baseline.refused(name, number))
+                self._send(self._baseline.refused(name, number, now_us()))
 
     @contextlib.contextmanager
     def _turn(self) -> Iterator[None]:

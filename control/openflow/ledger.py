@@ -8,7 +8,7 @@ The paper's n of a site, the jobs under way, is `spent` over the energy of a job
 decision and down when the job's entry is removed. An epoch begins with a new forecast and nothing spent.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -72,13 +72,15 @@ class Ledger:
         site.heard = self._latest = now
         return True
 
-    def choose(self, rule: Scheduler, now: int) -> int | None:
-        """Return the site that gets the next job, by the rule, or None when no site is ready."""
+    def choose(self, rule: Scheduler, reachable: Collection[int], now: int) -> int | None:
+        """Return the site that gets the next job, by the rule, or None when none can be reached and ready."""
         sites = self._sites.values()
         index = rule.choose(
             np.array([site.forecast for site in sites]) / 1000,
             np.array([site.spent for site in sites]) / 1000,
-            np.array([self._is_ready(site, now) for site in sites]),
+            np.array(
+                [number in reachable and self._is_ready(site, now) for number, site in self._sites.items()]
+            ),
         )
         return None if index is None else list(self._sites)[index]
 

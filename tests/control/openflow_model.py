@@ -6,7 +6,7 @@ a list of entries and what the OpenFlow 1.3 specification says about them; packe
 """
 
 import struct
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -172,6 +172,8 @@ class Network:
     agents: dict[int, Agent] = field(default_factory=dict)
     handed_over: Counter[str] = field(default_factory=Counter)
     now: int = NOW
+    waiting: deque[Command] = field(default_factory=deque)
+    is_performing: bool = False
 
     def __post_init__(self) -> None:
         self.start_controller()
@@ -192,23 +194,36 @@ class Network:
         self.baseline.disconnected(name)
 
     def perform(self, commands: Iterable[Command]) -> None:
-        refused: list[tuple[str, int]] = []
-        for command in commands:
-            if isinstance(command, Event):
-                self.events.append(command)
+        """Let the switches do what the controller decided, in that order, also what it decides meanwhile.
+
+        All that it had to say is on its way before it hears of an error.
+        """
+        self.waiting.extend(commands)
+        if self.is_performing:
+            return
+        self.is_performing = True
+        refused: deque[tuple[str, int]] = deque()
+        while self.waiting or refused:
+            if self.waiting:
+                self._carry_out(self.waiting.popleft(), refused)
                 continue
-            assert command.switch in self.connected, "nothing is asked of a switch that is away"
-            message = over_the_wire(to_message(protocol(), command))
-            if isinstance(message, PacketOut):
-                packet = Ether(message.data)
-                self.execute(command.switch, message.in_port, packet, message.actions)
-            elif not self.switches[command.switch].take(message, self.now):
-                assert isinstance(command, Add)
-                refused.append((command.switch, message.xid))
-        # All that the controller had to say is on its way before it hears of an error.
-        for switch, number in refused:
+            switch, number = refused.popleft()
             assert is_refusal(ofp.OFPET_FLOW_MOD_FAILED, b"")
-            self.perform(self.baseline.refused(switch, number))
+            if number:
+                self.waiting.extend(self.baseline.refused(switch, number, self.now))
+        self.is_performing = False
+
+    def _carry_out(self, command: Command, refused: deque[tuple[str, int]]) -> None:
+        if isinstance(command, Event):
+            self.events.append(command)
+            return
+        assert command.switch in self.connected, "nothing is asked of a switch that is away"
+        message = over_the_wire(to_message(protocol(), command))
+        if isinstance(message, PacketOut):
+            self.execute(command.switch, message.in_port, Ether(message.data), message.actions)
+        elif not self.switches[command.switch].take(message, self.now):
+            assert isinstance(command, Add)
+            refused.append((command.switch, message.xid))
 
     def receive(self, at: Port, packet: Packet) -> None:
         """Let a frame come in at a port."""

@@ -213,6 +213,7 @@ def test_a_full_table_leaves_nothing_behind_and_takes_the_next_attempt(net, full
     assert not net.baseline.connections
     assert net.core.counters["connections_refused"] == 1
     switch.capacity += 1
+    net.wait(3 * SECOND)  # so long no job is led there by another way than the client's own switch
     net.receive(ALICE, packet(ALICE, 4000))
     assert sum(len(net.switches[name].connection_entries()) for name in NAMES) == 4
     net.wait(2 * SECOND)

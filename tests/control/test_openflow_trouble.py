@@ -4,6 +4,8 @@
 import pytest
 from openflow_model import (
     ALICE,
+    BOB,
+    CABLES,
     JOB,
     NAMES,
     VIP,
@@ -19,12 +21,12 @@ from openflow_model import (
 )
 from os_ken.ofproto import ofproto_v1_3 as ofp
 from os_ken.ofproto import ofproto_v1_3_parser as parser
-from sample import PLACES, SECOND
+from sample import PLACES, RING, SECOND
 from scapy.layers.inet import TCP, UDP
 
-from grasp.control.openflow.commands import Add
 from grasp.control.openflow.connections import Cookie
 from grasp.control.openflow.messages import from_match, is_refusal
+from grasp.control.topology import Port
 from grasp.control.wire import Drop
 
 
@@ -93,24 +95,96 @@ def test_a_udp_job_stays_when_a_switch_lost_its_entries(net):
     assert len(net.baseline.connections) == 1
 
 
-def test_entries_of_connections_come_before_those_that_would_take_their_packets_here(net):
-    net.report(1, 9000)
-    net.receive(ALICE, packet(ALICE, 4000))
+def test_a_full_switch_that_comes_back_is_of_use(net):
+    """What takes first packets, heartbeats and discovery to the controller has a place before connections."""
+    net.report(0, 9000)
+    for port in range(4000, 4004):
+        net.receive(ALICE, packet(ALICE, port))
     net.disconnect("new-york")
-    commands = net.baseline.connected("new-york", [], net.now)
-    cookies = [command.flow.cookie != 0 for command in commands if isinstance(command, Add)]
-    assert sorted(cookies, reverse=True) == cookies
-    assert any(cookies)
+    net.switches["new-york"] = FakeSwitch(capacity=8)
+    net.connect("new-york")
+    net.wait(30 * SECOND)
+    net.receive(ALICE, packet(ALICE, 4100))
+    assert [item[TCP].sport for item in served(net, 0)][4:] == [4100]
 
 
-def test_no_job_is_sent_by_way_of_a_switch_that_is_away(net):
+def test_jobs_go_around_a_switch_that_is_away_or_full(net):
     net.report(1, 9000)
     net.disconnect("florida")  # where site 1 is, and whose heartbeats are still fresh
     net.receive(ALICE, packet(ALICE, 4000))
-    assert net.baseline.drops["new-york"][Drop.NO_ROUTE] == 1
-    assert not net.baseline.connections
-    assert not net.switches["new-york"].connection_entries()
-    assert net.spent() == [0, 0, 0]
+    assert len(served(net, 0)) + len(served(net, 2)) == 1
+    assert not net.baseline.drops["new-york"]
+    net.connect("florida")
+    net.beat()
+    switch = net.switches["florida"]
+    switch.capacity = len(switch.entries)
+    net.receive(ALICE, packet(ALICE, 4001))  # refused
+    net.receive(ALICE, packet(ALICE, 4001))  # as its client sends it again
+    assert len(served(net, 0)) + len(served(net, 2)) == 2
+    assert net.core.counters["connections_refused"] == 1
+
+
+def test_sites_that_no_link_leads_to_get_no_jobs_from_there(net):
+    net.report(1, 9000)
+    for end in (end for link in RING for end in link if "florida" in (link[0].switch, link[1].switch)):
+        del net.cables[end]
+    net.wait(8 * SECOND)
+    for port in range(4000, 4010):
+        net.receive(ALICE, packet(ALICE, port))
+    assert len(served(net, 0)) + len(served(net, 2)) == 10
+    assert not net.baseline.drops["new-york"]
+
+
+def test_a_forged_first_packet_ends_nothing(net):
+    net.report(1, 9000)
+    net.receive(ALICE, packet(ALICE, 4000, seq=7))
+    net.wait(6 * SECOND)
+    net.receive(BOB, packet(ALICE, 4000, seq=1234))  # with Alice's addresses
+    assert net.baseline.drops["california"][Drop.SPOOFED] == 1
+    assert len(net.baseline.connections) == 1
+    net.wait(2 * SECOND)
+    assert net.spent() == [0, JOB, 0]
+
+
+def test_an_entry_that_was_lost_is_sent_again(net):
+    net.report(1, 9000)
+    net.receive(ALICE, packet(ALICE, 4000))
+    net.switches["florida"].entries = [
+        entry for entry in net.switches["florida"].entries if not entry.message.cookie
+    ]
+    before = net.core.counters["packets_job"]
+    for _ in range(20):
+        net.receive(ALICE, packet(ALICE, 4000, "A"))
+        net.wait(SECOND)
+    assert len(served(net, 1)) == 21
+    assert len(net.switches["florida"].connection_entries()) == 2
+    assert net.core.counters["packets_job"] - before < 10
+
+
+def test_a_restarted_controller_mends_switches_that_came_before_the_clients(net):
+    net.report(1, 9000)
+    net.receive(ALICE, packet(ALICE, 4000))
+    before = net.switches["florida"].connection_entries()
+    net.switches["florida"] = FakeSwitch()
+    net.start_controller()
+    net.connect("florida", "new-york", "california")
+    assert net.switches["florida"].connection_entries() == before
+
+
+def test_a_job_stays_on_a_path_that_works(net):
+    """It would be lost on a better one whose switch is full."""
+    ends = Port("new-york", 1), Port("florida", 2)
+    for end in ends:
+        del net.cables[end]
+    net.wait(8 * SECOND)
+    net.report(1, 9000)
+    net.receive(ALICE, packet(ALICE, 4000))
+    net.switches["florida"].capacity = len(net.switches["florida"].entries)
+    net.cables.update(CABLES)
+    net.wait(8 * SECOND)
+    net.receive(ALICE, packet(ALICE, 4000, "A"))
+    assert len(served(net, 1)) == 2
+    assert not net.core.counters["connections_refused"]
 
 
 def test_jobs_that_ended_without_a_controller_are_not_counted_by_the_next(net):
