@@ -93,6 +93,7 @@ def _serve(config: "Config", args: argparse.Namespace) -> int:
     )
     events = args.events or config.events
     if config.openflow is not None:
+        logging.getLogger("os_ken").setLevel(logging.WARNING)  # it tells of its own parts, not of switches
         from grasp.control.openflow.main import serve as serve_openflow
 
         asyncio.run(serve_openflow(config, config.openflow, events))

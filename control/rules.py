@@ -22,5 +22,15 @@ def rule_for_switches(name: str) -> Scheduler:
 
 
 def rule_for_controller(name: str) -> Scheduler:
-    """Return the scheduler of a name, for a controller that decides about every job: any will do."""
-    return scheduler(name)
+    """Return the scheduler of a name, for a controller that decides about every job.
+
+    Raises UserError if there is none of that name, or if it goes by where jobs come from: nobody says here
+    which client is at which of its places.
+    """
+    rule = scheduler(name)
+    if rule.origins > 1:
+        raise UserError(
+            f"scheduler {name!r} goes by where jobs come from, which a network does not tell it: only the"
+            " simulator (grasp simulate) can run it"
+        )
+    return rule

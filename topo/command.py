@@ -37,13 +37,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default="p4",
         help="who decides about a job: the switches, or an OpenFlow controller (default: p4)",
     )
-    add_options(parser)
+    add_options(parser, "what runs the P4 program", "report.json", "every switch port")
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Declare what is the same for every control plane."""
+def add_options(parser: argparse.ArgumentParser, target: str, document: str, pcap: str) -> None:
+    """Declare what is the same for every command that emulates; the texts are those that differ in --help."""
     what = parser.add_argument_group("what runs")
-    what.add_argument("--target", choices=("v1model", "bmv2"), default="v1model", help="(default: v1model)")
+    what.add_argument(
+        "--target", choices=("v1model", "bmv2"), default="v1model", help=f"{target} (default: v1model)"
+    )
     what.add_argument(
         "--scheduler", default="green", metavar="NAME", help="green (default), round-robin, or another"
     )
@@ -87,8 +89,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="results folder, new or empty (default: results/<time>-...)",
     )
-    output.add_argument("--json", action="store_true", help="print report.json on standard output")
-    output.add_argument("--pcap", action="store_true", help="keep every switch port's packets in pcap/")
+    output.add_argument("--json", action="store_true", help=f"print {document} on standard output")
+    output.add_argument("--pcap", action="store_true", help=f"keep the packets of {pcap} in pcap/")
     output.add_argument(
         "--log-level",
         choices=("debug", "info", "warning"),
@@ -108,6 +110,8 @@ def run(args: argparse.Namespace) -> int:
             raise UserError(
                 f"--target {settings.target}: the switches of --control openflow are Open vSwitch's"
             )
+        if args.pcap:
+            raise UserError("--pcap: Open vSwitch keeps no packets; leave it out with --control openflow")
         settings = replace(settings, target="openvswitch")
     begun = time.monotonic()
     from grasp.topo.isolation import enter

@@ -15,6 +15,7 @@ import argparse
 import sys
 import time
 from dataclasses import fields, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grasp import UserError
@@ -22,6 +23,7 @@ from grasp.topo import results
 from grasp.topo.command import add_options, check, results_folder
 
 if TYPE_CHECKING:
+    from grasp.topo.comparison.report import Comparison
     from grasp.topo.report import Settings
 
 HELP = "run the P4 system and the OpenFlow baseline side by side"
@@ -29,7 +31,12 @@ HELP = "run the P4 system and the OpenFlow baseline side by side"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options: those of a run, with hours that leave time for several rounds."""
-    add_options(parser)
+    add_options(
+        parser,
+        target="what P4 runs on in a third column; P4 on v1model is there in any case",
+        document="comparison.json",
+        pcap="every port of the P4 switches",
+    )
     parser.add_argument("--rounds", type=int, default=3, metavar="N", help="of each side (default: 3)")
     parser.set_defaults(
         start_hour=5, hours=12, seconds_per_hour=2.0, jobs_per_hour=120, job_energy=300.0, log_level="warning"
@@ -70,7 +77,7 @@ def _compare(settings: "Settings", args: argparse.Namespace, begun: float) -> in
     import asyncio
 
     from grasp.telemetry.energy.sources import parse_energy
-    from grasp.topo.comparison import openings, page, plots, report, terminal
+    from grasp.topo.comparison import openings, report
     from grasp.topo.comparison.trial import Trial
     from grasp.topo.comparison.trial import run as run_trial
     from grasp.topo.configuration import Files
@@ -89,6 +96,7 @@ def _compare(settings: "Settings", args: argparse.Namespace, begun: float) -> in
     topology = Ring(year.sites)
     folder = results_folder(args.out, replace(settings, target="comparison"))
     trials: dict[str, list[Trial]] = {name: [] for name in sides}
+    failure: RunError | None = None
     try:
         for number in range(1, args.rounds + 1):
             # Every other round the other way round, so that none is always the one that comes first.
@@ -97,7 +105,8 @@ def _compare(settings: "Settings", args: argparse.Namespace, begun: float) -> in
                 place = f"round-{number}-{name.lower().replace(' ', '-')}"
                 (folder / place).mkdir()
                 (SCRATCH / place).mkdir()
-                recording = Recording(folder / place, args.pcap, args.log_level)
+                pcap = args.pcap and sides[name].control == "p4"
+                recording = Recording(folder / place, pcap, args.log_level)
                 with Progression(sides[name], day.wh, f"round {number} of {args.rounds}, {name}: ") as shown:
                     found = asyncio.run(
                         run_trial(
@@ -113,15 +122,28 @@ def _compare(settings: "Settings", args: argparse.Namespace, begun: float) -> in
                     )
                 trials[name].append(found)
     except RunError as error:
-        print(f"grasp: {error}", file=sys.stderr)
-        return 1
-    result = report.build(settings, trials, time.monotonic() - begun)
+        failure = error
+    # A round that failed takes nothing from those before it.
+    whole = min(map(len, trials.values()))
+    status = 1 if failure else 0
+    if whole:
+        complete = {name: found[:whole] for name, found in trials.items()}
+        result = report.build(settings, complete, time.monotonic() - begun)
+        _show(result, folder, args.json)
+        status = status if report.is_complete(result) else 1
+    if failure:
+        print(f"grasp: {failure}", file=sys.stderr)
+    return status
+
+
+def _show(result: "Comparison", folder: Path, as_json: bool) -> None:
+    from grasp.topo.comparison import page, plots, report, terminal
+
     terminal.show(result)  # first: minutes of measuring are not lost on a full disk
     with results.named(folder):
         report.write(result, folder / "comparison.json")
         figures = plots.draw_all(result, folder / "plots")
         page.write_page(result, figures, folder / "index.html")
     print(f"Results: {folder}/index.html ({result['wall_s']:.0f} s)", file=sys.stderr)
-    if args.json:
+    if as_json:
         print((folder / "comparison.json").read_text(), end="")
-    return 0 if report.is_complete(result) else 1

@@ -6,6 +6,7 @@ from typing import Self
 
 from rich import box
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -83,7 +84,9 @@ def show_summary(report: Report, folder: str) -> None:
     """Print the summary of a run on standard error."""
     console = Console(stderr=True)
     jobs, connect, packets = report["jobs"], report["connect_us"], report["controller_packets"]
-    table = Table(box=box.SIMPLE_HEAD, show_header=False, title=report["energy_source"], title_justify="left")
+    table = Table(
+        box=box.SIMPLE_HEAD, show_header=False, title=escape(report["energy_source"]), title_justify="left"
+    )
     table.add_column(style="bold")
     table.add_column()
     for name, value in (

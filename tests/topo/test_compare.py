@@ -44,7 +44,7 @@ def test_both_sides_are_measured_and_shown(tmp_path: Path) -> None:
     assert median("job_packets")[1] >= 1000
     p4, openflow = median("orphans_connected")
     assert p4 > openflow  # without a controller; a port used shortly before may still have its entries
-    assert median("moved") == (0, 0)
+    assert median("affinity_violations") == (0, 0)
     p4, openflow = median("green_ratio")
     assert p4 == pytest.approx(openflow, abs=0.01)
     for key in ("added_p50_us", "sustained", "orphans_connected"):  # speed is for people to judge

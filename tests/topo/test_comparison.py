@@ -18,7 +18,7 @@ from grasp.topo.comparison.figures import FIGURES, beyond, is_limited_by_the_gen
 from grasp.topo.comparison.latency import parse, times
 from grasp.topo.comparison.openings import Opening
 from grasp.topo.comparison.trial import Step, Trial, followed_ms, is_sustained
-from grasp.topo.comparison.usage import Traffic, cpu_seconds, parse_sockets
+from grasp.topo.comparison.usage import Traffic, carried, cpu_seconds, parse_sockets
 from grasp.topo.report import Settings
 from grasp.topo.traffic import Outcome
 
@@ -75,8 +75,11 @@ def test_sockets_counters_are_added_up() -> None:
         " segs_out:4 segs_in:5 data_segs_out:3\n"
         "0 0 127.0.0.1:6653 127.0.0.1:40001 cubic bytes_sent:1 segs_out:1 segs_in:1\n"
     )
-    assert parse_sockets(text) == Traffic(segments=11, bytes=121)
-    assert parse_sockets(text) - Traffic(1, 21) == Traffic(10, 100)
+    first, second = ("127.0.0.1:6653", "127.0.0.1:40000"), ("127.0.0.1:6653", "127.0.0.1:40001")
+    found = parse_sockets(text)
+    assert found == {first: Traffic(9, 120), second: Traffic(2, 1)}
+    assert carried({first: Traffic(1, 20)}, found) == Traffic(10, 101)
+    assert carried({("gone", "peer"): Traffic(1, 20)}, found) == Traffic(11, 121)
 
 
 def test_processor_time_is_that_of_the_process() -> None:
@@ -190,7 +193,7 @@ def test_a_failed_job_shows(result: report.Comparison) -> None:
 def test_figures_without_a_value_are_said_to_be_none(tmp_path) -> None:
     empty = trial(1, 100, 0, 0.9)
     empty.first_us, empty.later_us, empty.added_us, empty.follow_ms = [], [], [], []
-    empty.steps = [Step(100, 0, 1, None, None)]
+    empty.steps, empty.report["green_ratio"] = [Step(100, 0, 1, None, None)], None
     found = report.build(Settings(), {"P4": [empty], "OpenFlow": [empty]}, 1.0)
     assert found["figures"]["added_p50_us"]["P4"]["median"] is None
     lines = {name: cells for _, name, *cells in page.rows(found)}

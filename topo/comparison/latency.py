@@ -4,10 +4,10 @@
     python -m grasp.topo.comparison.latency INTERFACE ADDRESS PORT
 
 says ``{"ready": true}``, then opens as many connections as each line of standard input says, one after the
-other, and answers with a line of JSON: for each connection the time from SYN to SYN-ACK and the times from
-later bytes to their acknowledgements, in microseconds. Both answers come from the site's kernel, not from its
-server: a request is 12 bytes, and what is sent here stays below that. Times are those at which the frames
-passed the client's interface.
+other, from ports that no other program here uses, and answers with a line of JSON: for each connection the
+time from SYN to SYN-ACK and the times from later bytes to their acknowledgements, in microseconds. Both
+answers come from the site's kernel, not from its server: a request is 12 bytes, and what is sent here stays
+below that. Times are those at which the frames passed the client's interface.
 """
 
 import json
@@ -16,6 +16,7 @@ import struct
 import sys
 import time
 from dataclasses import dataclass, field
+from itertools import count
 
 _SO_TIMESTAMPNS = 35  # asm-generic/socket.h
 _ALL_PROTOCOLS = 0x0003  # linux/if_ether.h
@@ -24,6 +25,9 @@ _LATER = 5
 _PAUSE = 0.004  # between two bytes: an answer may take this long
 _PATIENCE = 3.0
 _SYN, _SYN_ACK = 0x02, 0x12
+# Downwards from here: no kernel gives these to jobs (ip_local_port_range), and `openings` comes to them last.
+# An entry that a job left behind would let a connection from its port pass by the controller.
+_HIGHEST_PORT = 65_535
 _RESET_ON_CLOSE = struct.pack("@ii", 1, 0)
 
 
@@ -104,10 +108,11 @@ class Capture:
                         segments.append(segment)
 
 
-def measure(capture: Capture, address: str, port: int) -> Times:
-    """Open a connection, send a few single bytes, and return what was waited for."""
+def measure(capture: Capture, local: int, address: str, port: int) -> Times:
+    """Open a connection from a local port, send a few single bytes, and return what was waited for."""
     capture.take()
     with socket.socket() as connection:
+        connection.bind(("", local))
         connection.settimeout(_PATIENCE)
         # No connection of the measurement lives on, in the kernel's tables or in a switch's.
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
@@ -116,7 +121,6 @@ def measure(capture: Capture, address: str, port: int) -> Times:
             connection.connect((address, port))
         except OSError:
             return Times()
-        local = connection.getsockname()[1]
         for _ in range(_LATER):
             time.sleep(_PAUSE)
             connection.send(b"\0")
@@ -128,8 +132,9 @@ def main(interface: str, address: str, port: int) -> None:
     """Answer lines until standard input ends."""
     capture = Capture(interface)
     print(json.dumps({"ready": True}), flush=True)
+    local = count(_HIGHEST_PORT, -1)
     for line in sys.stdin:
-        found = [measure(capture, address, port) for _ in range(json.loads(line))]
+        found = [measure(capture, next(local), address, port) for _ in range(json.loads(line))]
         print(json.dumps([[item.first, item.later] for item in found]), flush=True)
 
 

@@ -16,7 +16,7 @@ _CAPTIONS = {
     "first_packets": (
         "What a first packet waits for",
         (
-            "Thick: from a connection's SYN to its SYN-ACK. Dotted: from a later byte of the same connection"
+            "Thick: from a connection's SYN to its SYN-ACK. Thin: from a later byte of the same connection"
             " to its acknowledgement by the site's kernel. Kernel time stamps at the client's interface."
         ),
     ),
@@ -56,11 +56,12 @@ fast connections can be decided about, not how much data the network carries.
 
 def write_page(result: Comparison, figures: Mapping[str, Path], path: Path) -> None:
     """Write the page; `figures` are SVG files by the names that `plots.draw_all` gives them."""
+    hours = "1 hour" if result["hours"] == 1 else f"{result['hours']} hours"
     text = document(
         "GRASP: the switches decide, or a controller does",
         f"{rounds(result)} of {' and '.join(', '.join(result['sides']).rsplit(', ', 1))} in turn; "
         f"{result['energy_source']}, {result['date']} from {result['start_hour']}:00 (UTC-5), "
-        f"{result['hours']} hours of {result['seconds_per_hour']:g} s with {result['jobs_per_hour']} jobs of "
+        f"{hours} of {result['seconds_per_hour']:g} s with {result['jobs_per_hour']} jobs of "
         f"{result['job_energy_wh']:g} Wh; scheduler {result['scheduler']}.",
         f'<div class="cards">{"".join(card(*fact) for fact in _facts(result))}</div>',
         *(figure(name, *_CAPTIONS[name], file) for name, file in figures.items()),
@@ -101,7 +102,7 @@ def footnote(result: Comparison) -> str:
     """Return what the star says, or nothing if there is none."""
     if not any(result["limited_by_generator"].values()):
         return ""
-    return "* the generator's own limit on this machine: no rate failed that it could send."
+    return "* the generator's own limit, in a round at least: there no rate failed that it could send."
 
 
 def _facts(result: Comparison) -> Iterable[tuple[str, str, str]]:

@@ -51,11 +51,8 @@ def first_packets(result: Comparison) -> Figure:
     """What first packets waited for, and later ones of the same connections, as distribution functions."""
     figure = Figure(figsize=(9, 3.4))
     axes = figure.subplots()
-    for (name, trials), (colour, _, _, _) in zip(result["sides"].items(), _SIDES, strict=False):
-        for key, label, width, line in (
-            ("first_us", "first packets", 2.0, "-"),
-            ("later_us", "later packets", 1.1, ":"),
-        ):
+    for (name, trials), (colour, line, _, _) in zip(result["sides"].items(), _SIDES, strict=False):
+        for key, label, width in (("first_us", "first packets", 2.2), ("later_us", "later packets", 0.8)):
             values = np.sort([value for trial in trials for value in trial[key]]) / 1000
             share = np.arange(1, len(values) + 1) / max(len(values), 1)
             axes.plot(values, share, color=colour, linestyle=line, linewidth=width, label=f"{name}, {label}")

@@ -44,8 +44,11 @@ def build(settings: Settings, trials: Trials, wall_s: float) -> Comparison:
             }
             for figure in FIGURES
         },
+        "measured": {
+            figure.key: {"name": figure.name, "unit": figure.unit, "how": figure.how} for figure in FIGURES
+        },
         "limited_by_generator": {
-            name: all(is_limited_by_the_generator(trial.steps) for trial in found)
+            name: any(is_limited_by_the_generator(trial.steps) for trial in found)
             for name, found in trials.items()
         },
         "sides": {name: [_trial(trial) for trial in found] for name, found in trials.items()},

@@ -3,6 +3,7 @@
 
 from rich import box
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from grasp.topo.comparison.page import footnote, rounds, rows
@@ -12,7 +13,7 @@ from grasp.topo.comparison.report import Comparison
 def show(result: Comparison) -> None:
     """Print the table on standard error, so that standard output is left to --json."""
     console = Console(stderr=True)
-    table = Table(box=box.SIMPLE_HEAD, title=result["energy_source"], title_justify="left")
+    table = Table(box=box.SIMPLE_HEAD, title=escape(result["energy_source"]), title_justify="left")
     table.add_column(f"median of {rounds(result)} (lowest to highest)")
     for side in result["sides"]:
         table.add_column(side, justify="right")

@@ -19,7 +19,7 @@ import numpy as np
 from grasp.telemetry.energy.sources import Energy
 from grasp.topo import report
 from grasp.topo.comparison import openings
-from grasp.topo.comparison.usage import Traffic, control_traffic, cpu_seconds
+from grasp.topo.comparison.usage import Traffic, carried, control_connections, cpu_seconds
 from grasp.topo.configuration import HANDSHAKE, SERVICE_ADDRESS, SERVICE_PORT, Files
 from grasp.topo.emulation import Emulation, Recording
 from grasp.topo.experiment import Listener, collect, offer
@@ -79,7 +79,6 @@ class Trial:
     traffic: Traffic
     controller_cpu_s: float
     switches_cpu_s: float
-    moved: int = 0  # of the hours' jobs, those that two sites answered
     first_us: list[float] = field(default_factory=list)
     later_us: list[float] = field(default_factory=list)
     added_us: list[float] = field(default_factory=list)  # a first packet, less its connection's median later
@@ -177,15 +176,14 @@ async def _hours(
 ) -> Trial:
     controller = [emulation.programs["controller"].pid]
     switches = [emulation.programs[name].pid for name in emulation.switch_programs()]
-    traffic, used = control_traffic(ports), (cpu_seconds(controller), cpu_seconds(switches))
+    before, used = control_connections(ports), (cpu_seconds(controller), cpu_seconds(switches))
     await offer(emulation, hours, settings, listener)
     seen = await collect(emulation, hours, settings, energy)
     return Trial(
         report=report.build(settings, seen),
-        traffic=control_traffic(ports) - traffic,
+        traffic=carried(before, control_connections(ports)),
         controller_cpu_s=cpu_seconds(controller) - used[0],
         switches_cpu_s=cpu_seconds(switches) - used[1],
-        moved=sum(len(outcome.sites) > 1 for outcome in seen.outcomes),
     )
 
 

@@ -3,7 +3,7 @@
 
 import os
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,12 +28,19 @@ class Traffic:
     segments: int = 0
     bytes: int = 0
 
+    def __add__(self, other: "Traffic") -> "Traffic":
+        return Traffic(self.segments + other.segments, self.bytes + other.bytes)
+
     def __sub__(self, before: "Traffic") -> "Traffic":
         return Traffic(self.segments - before.segments, self.bytes - before.bytes)
 
 
-def control_traffic(ports: Iterable[int]) -> Traffic:
-    """Return what the connections to servers at these ports have carried, counted at the servers' ends."""
+Connections = Mapping[tuple[str, str], Traffic]
+"""What each connection carried so far, by its two ends."""
+
+
+def control_connections(ports: Iterable[int]) -> Connections:
+    """Return the connections to servers at these ports, counted at the servers' ends."""
     wanted = " or ".join(f"sport = :{port}" for port in ports)
     listed = subprocess.run(
         [
@@ -54,11 +61,21 @@ def control_traffic(ports: Iterable[int]) -> Traffic:
     return parse_sockets(listed.stdout)
 
 
-def parse_sockets(text: str) -> Traffic:
-    """Add up the counters in what `ss --info --oneline` printed."""
-    total = dict.fromkeys(("segs_out", "segs_in", "bytes_sent", "bytes_received"), 0)
-    for word in text.split():
-        name, _, value = word.partition(":")
-        if name in total:
-            total[name] += int(value)
-    return Traffic(total["segs_out"] + total["segs_in"], total["bytes_sent"] + total["bytes_received"])
+def parse_sockets(text: str) -> Connections:
+    """Return the counters in what `ss --info --oneline` printed, in the state that was asked for."""
+    found = {}
+    for line in text.splitlines():
+        _, _, local, peer, *words = line.split()
+        counters = dict.fromkeys(("segs_out", "segs_in", "bytes_sent", "bytes_received"), 0)
+        for word in words:
+            name, _, value = word.partition(":")
+            if name in counters:
+                counters[name] = int(value)
+        segments = counters["segs_out"] + counters["segs_in"]
+        found[local, peer] = Traffic(segments, counters["bytes_sent"] + counters["bytes_received"])
+    return found
+
+
+def carried(before: Connections, after: Connections) -> Traffic:
+    """Return what was carried meanwhile: all of a connection that is new, nothing of one that is gone."""
+    return sum((after[ends] - before.get(ends, Traffic()) for ends in after), Traffic())
