@@ -69,6 +69,12 @@ def _check() -> None:
     if missing:
         packages = " ".join(sorted(set(missing.values())))
         raise UserError(f"not on PATH: {', '.join(missing)}; on Debian: apt-get install {packages}")
+    mounts = Path("/proc/self/mountinfo").read_text().splitlines()
+    if "/" not in [line.split()[4] for line in mounts]:  # proc_pid_mountinfo(5): the mount point
+        raise UserError(
+            "this is a chroot whose root is no mount point, so that a run can have no mounts of its own:"
+            " use a container instead, such as systemd-nspawn --directory ROOT"
+        )
 
 
 def _supervise(child: int) -> int:
@@ -125,4 +131,4 @@ def _call(function: str, *arguments: int) -> None:
 def _run(*command: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise UserError(f"{' '.join(command)}: {done.stderr.strip()}")
+        raise UserError(f"{' '.join(command)}: {' '.join(done.stderr.split())}")
