@@ -8,7 +8,6 @@ import asyncio
 import contextlib
 import shutil
 import socket
-import sys
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 
@@ -24,12 +23,7 @@ from grasp.control.state import PINNED, Entry
 from grasp.control.store import Store
 from grasp.control.wire import Operation, PacketOut
 from grasp.schedulers.registry import scheduler
-
-TARGETS = {
-    "v1model": (sys.executable, "-m", "grasp.targets.v1model.command"),
-    "bmv2": ("simple_switch_grpc", "--thrift-port", "{thrift}"),
-}
-OPTIONS = ("--no-p4", "--device-id", "1", "--", "--grpc-server-addr", "127.0.0.1:{grpc}", "--cpu-port", "255")
+from grasp.targets.interface import SwitchConfig, find
 
 pytestmark = [
     pytest.mark.packet,
@@ -68,9 +62,8 @@ class Target:
 
 @pytest.fixture
 async def switch(target: str) -> AsyncIterator[Target]:
-    ports = {"grpc": free_port(), "thrift": free_port()}
-    command = tuple(word.format(**ports) for word in (*TARGETS[target], *OPTIONS))
-    switch = Target(command, f"127.0.0.1:{ports['grpc']}")
+    address = f"127.0.0.1:{free_port()}"
+    switch = Target(tuple(find(target)(SwitchConfig(1, address, ports={})).command()), address)
     await switch.start()
     yield switch
     await switch.kill()

@@ -23,6 +23,7 @@ pytestmark = [pytest.mark.packet, pytest.mark.network]
 PROGRAM = Path(__file__).parent / "programs" / "report.json"
 PORTS = range(6)
 QUIET = 0.05  # s without a packet that end a case
+LONG = 1.0  # and one that did not go alike the first time, on a busy machine perhaps
 GROUPS = {1: [(1, 5), (2, 6)], 2: [(3, 4), (255, 1)], 9: []}  # port, instance
 SESSIONS = {1: [(4, 3)], 2: [(4, 3), (5, 4)], 3: [(2, 0)]}
 
@@ -60,8 +61,8 @@ def entities():
         yield entity
 
 
-def run(target, log, answers):
-    """In a namespace of this thread's own: send every case, note what comes out at which port."""
+def run(target, log, packets, quiet, answers):
+    """In a namespace of this thread's own: send every packet, note what comes out at which port."""
     libc = ctypes.CDLL(None, use_errno=True)
     assert libc.unshare(0x40000000) == 0  # CLONE_NEWNET
     commands = ["link set lo up"]
@@ -78,31 +79,38 @@ def run(target, log, answers):
     try:
         with Controller("127.0.0.1:50051", 1, PROGRAM) as controller:
             controller.write(list(entities()))
-            for packet in cases():
+            for packet in packets:
                 hosts[2].send(packet)
-                answers.append(sorted(collect(hosts)))
+                answers.append(sorted(collect(hosts, quiet)))
     finally:
         switch.stop()
         for host in hosts:
             host.close()
 
 
-def collect(hosts):
-    end = time.monotonic() + QUIET
+def collect(hosts, quiet):
+    end = time.monotonic() + quiet
     while (left := end - time.monotonic()) > 0:
         for host in select.select(hosts, [], [], left)[0]:
             yield hosts.index(host), host.recv(2048)
-            end = time.monotonic() + QUIET
+            end = time.monotonic() + quiet
 
 
 @pytest.mark.skipif(shutil.which("simple_switch_grpc") is None, reason="BMv2 is not on PATH")
 def test_the_same_packets_come_out(tmp_path):
-    answers = {}
-    for target in ("v1model", "bmv2"):
-        answers[target] = []
-        thread = threading.Thread(target=run, args=(target, tmp_path / f"{target}.log", answers[target]))
+    def answers(target, packets, quiet):
+        found = []
+        log = tmp_path / f"{target}.log"
+        thread = threading.Thread(target=run, args=(target, log, packets, quiet, found))
         thread.start()
         thread.join()
-    assert sum(map(len, answers["bmv2"])) > 100
-    for packet, ours, theirs in zip(cases(), answers["v1model"], answers["bmv2"], strict=True):
-        assert (packet.hex(), ours) == (packet.hex(), theirs)
+        return found
+
+    packets = list(cases())
+    both = [answers(target, packets, QUIET) for target in ("v1model", "bmv2")]
+    assert sum(map(len, both[1])) > 100
+    again = [packet for packet, ours, theirs in zip(packets, *both, strict=True) if ours != theirs]
+    if again:
+        both = [answers(target, again, LONG) for target in ("v1model", "bmv2")]
+        for packet, ours, theirs in zip(again, *both, strict=True):
+            assert (packet.hex(), ours) == (packet.hex(), theirs)
