@@ -142,8 +142,10 @@ def load(path: Path) -> Config:
     """Read a configuration file; every mistake in it is a UserError that names file, key and way out."""
     try:
         text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: cannot read the configuration: {error}") from None
+    except OSError as error:
+        raise UserError(f"{path}: cannot read the configuration: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{path}: cannot read the configuration: it is not UTF-8 text") from None
     return parse(text, path)
 
 

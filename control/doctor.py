@@ -16,6 +16,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from importlib import metadata
+from pathlib import Path
 
 import grasp
 
@@ -74,6 +75,13 @@ def examine() -> list[Finding]:
         Finding(
             "network namespaces", "emulated networks", True, _attempt(_namespace), "CAP_SYS_ADMIN is needed"
         ),
+        Finding(
+            "mounts of its own",
+            "emulated networks",
+            True,
+            "yes" if root_is_mounted() else "",
+            "a chroot has none: take a container or virtual machine, such as systemd-nspawn --directory ROOT",
+        ),
         _program("ovs-vswitchd", "grasp compare, --control openflow", False, f"{debian}openvswitch-switch"),
         _program("p4c-bm2-ss", "recompiles the P4 program after a change", False, sources + " (p4lang/p4c)"),
         _program(
@@ -116,6 +124,12 @@ def _namespace() -> str:
     if child == 0:
         os._exit(0 if ctypes.CDLL(None).unshare(_CLONE_NEWNET) == 0 else 1)
     return "yes" if os.waitpid(child, 0)[1] == 0 else ""
+
+
+def root_is_mounted() -> bool:
+    """Whether the root folder is a mount point: in a chroot, where a run can have no mounts, it is not."""
+    mounts = Path("/proc/self/mountinfo").read_text().splitlines()
+    return "/" in [line.split()[4] for line in mounts]  # proc_pid_mountinfo(5): the mount point
 
 
 def _print_table(findings: list[Finding]) -> None:

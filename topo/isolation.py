@@ -22,6 +22,7 @@ from pathlib import Path
 from types import FrameType
 
 from grasp import UserError
+from grasp.control.doctor import root_is_mounted
 
 _CLONE_NEWNS = 0x00020000
 _CLONE_NEWPID = 0x20000000
@@ -69,11 +70,10 @@ def _check() -> None:
     if missing:
         packages = " ".join(sorted(set(missing.values())))
         raise UserError(f"not on PATH: {', '.join(missing)}; on Debian: apt-get install {packages}")
-    mounts = Path("/proc/self/mountinfo").read_text().splitlines()
-    if "/" not in [line.split()[4] for line in mounts]:  # proc_pid_mountinfo(5): the mount point
+    if not root_is_mounted():
         raise UserError(
-            "this is a chroot whose root is no mount point, so that a run can have no mounts of its own:"
-            " use a container instead, such as systemd-nspawn --directory ROOT"
+            "this is a chroot, in which a run can have no mounts of its own: take a container or a virtual"
+            " machine instead, such as systemd-nspawn --directory ROOT"
         )
 
 
