@@ -49,7 +49,7 @@ def draw_all(result: Comparison, folder: Path) -> dict[str, Path]:
 
 def first_packets(result: Comparison) -> Figure:
     """What first packets waited for, and later ones of the same connections, as distribution functions."""
-    figure = Figure(figsize=(9, 3.4))
+    figure = Figure(figsize=(9, 3.8))
     axes = figure.subplots()
     for (name, trials), (colour, line, _, _) in zip(result["sides"].items(), _SIDES, strict=False):
         for key, label, width in (("first_us", "first packets", 2.2), ("later_us", "later packets", 0.8)):
@@ -60,7 +60,8 @@ def first_packets(result: Comparison) -> Figure:
     axes.set_xlabel("until the answer is at the client's interface, ms")
     axes.set_ylabel("share of packets")
     axes.yaxis.set_major_formatter(PercentFormatter(1))
-    axes.legend(loc="lower right")
+    # Above, where no curve is: a column for each side.
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(result["sides"]))
     return figure
 
 
