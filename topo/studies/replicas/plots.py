@@ -59,8 +59,9 @@ def gain(found: Document) -> Figure:
             mine = [cell for cell in found["gains"] if cell["d"] == d]
             loads = [cell["load"] for cell in mine]
             _line(axes, loads, mine, window, look, f"{d} replicas", f"{window}_ci")
-            if window == "after_warmup" and None not in (limit := [cell["many_servers"] for cell in mine]):
-                axes.plot(loads, limit, color=look[0], linewidth=0.7)
+            for limit in found["limits"]:
+                if window == "after_warmup" and limit["d"] == d:
+                    axes.plot(limit["loads"], limit["gains"], color=look[0], linewidth=0.7)
         for row in found["published"]:
             axes.axhline(row["published"], color=style.INK, linewidth=0.8, linestyle=(0, (1, 2)))
         axes.set(title=title, xlabel="load", yscale="log")

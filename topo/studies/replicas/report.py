@@ -27,6 +27,10 @@ Cell = dict[str, Any]
 
 _LEAST_WAIT = 1e-9
 
+_LIMIT_POINTS = 201
+"""Loads at which the formula for ever more servers is evaluated, between the least and the highest load: its
+gain falls and rises again, which the loads that are simulated may step over."""
+
 MANY = 10
 """Servers for each replica from which on the formula for ever more servers is shown: below, a job's servers
 are so many of all that their queues are far from independent, as it takes them to be."""
@@ -51,13 +55,17 @@ def document(
     prompt = [row for row in rows if not row.late]
     late = [row for row in rows if row.late]
     gains = [_gain(settings, row, _of(prompt, "random", 1, row.case.load)) for row in prompt if _is(row)]
+    limits = [_limit(settings, d) for d in settings.d if _limited(settings, d)]
     return {
         "study": "replicas",
         "settings": as_lists(settings),
         "simulated_jobs": sum(len(row.duplicates) * row.jobs for row in rows),
         "waits": [_waits(settings, row) for row in prompt],
         "gains": gains,
-        "published": [_published(gains, d, value) for d, value in PUBLISHED.items() if d in settings.d],
+        "limits": limits,
+        "published": [
+            _published(gains, limits, d, value) for d, value in PUBLISHED.items() if d in settings.d
+        ],
         "delays": [_late(row, _of(late, "random", 1, row.case.load)) for row in late if _is(row)],
         "break_even": _break_even(settings, late),
         "join": join,
@@ -99,9 +107,24 @@ def _theory(settings: Settings, row: Row) -> float | None:
         return wait_of_one(load)
     if row.policy == "least-work" or (row.policy == "replicas" and row.d == servers):
         return wait_of_many(load, servers)
-    if row.policy == "replicas" and servers >= MANY * row.d:
+    if row.policy == "replicas" and _limited(settings, row.d):
         return wait_of_least_loaded(load, row.d)
     return None
+
+
+def _limited(settings: Settings, d: int) -> bool:
+    """Say whether the limit of many servers says something of d replicas."""
+    return settings.service == "exponential" and settings.servers >= MANY * d
+
+
+def _limit(settings: Settings, d: int) -> Cell:
+    """Return the gain of d replicas in the limit of many servers, at `loads` as close as it takes."""
+    loads = np.linspace(min(settings.loads), max(settings.loads), _LIMIT_POINTS).tolist()
+    return {
+        "d": d,
+        "loads": loads,
+        "gains": [wait_of_one(load) / wait_of_least_loaded(load, d) for load in loads],
+    }
 
 
 def _window(window: Window) -> Cell:
@@ -134,10 +157,17 @@ def _ratio(random: Window, mine: Window) -> tuple[float | None, float | None]:
     return interval(random.mean / mine.mean) if mine.mean.all() else (None, None)
 
 
-def _published(gains: Sequence[Cell], d: int, value: float) -> Cell:
+def _published(gains: Sequence[Cell], limits: Sequence[Cell], d: int, value: float) -> Cell:
     found: Cell = {"d": d, "published": value}
     for name in ("from_empty", "after_warmup", "many_servers"):
         points = [(gain["load"], gain[name]) for gain in gains if gain["d"] == d and gain[name] is not None]
+        if name == "many_servers":
+            points = [
+                point
+                for limit in limits
+                if limit["d"] == d
+                for point in zip(limit["loads"], limit["gains"], strict=True)
+            ]
         met = crossings([load for load, _ in points], [gain for _, gain in points], value)
         found[name] = {
             "largest": max((gain for _, gain in points), default=None),
@@ -260,8 +290,8 @@ def _gains_table(found: Document) -> Table:
         "Gain in mean wait over random assignment",
         ("", "published", "met at load", "largest seen"),
         rows,
-        "Loads by interpolation between those simulated. The limit of many servers is a formula, for "
-        f"exponential service times; shown from {MANY} servers for each replica on.",
+        "Loads by interpolation between those simulated. The limit of many servers is a formula, evaluated "
+        f"at loads between them as well, for exponential service times; shown from {MANY} servers for each replica on.",
     )
 
 
