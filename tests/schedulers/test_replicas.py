@@ -76,6 +76,16 @@ def test_signals_cross_by_hand() -> None:
     assert told.servers.tolist() == [0, 1]
 
 
+def test_time_is_wasted_at_each_server_that_runs_in_vain() -> None:
+    """Three idle servers and a signal that takes 1: two of them run a job of 2 in vain."""
+    policy = Replicas(3)
+    policy.begin(3, np.array([1.0, 0.0]))
+    waits = policy.place(np.zeros(2), np.full(2, 2.0), np.array([[0, 3], [1, 4], [2, 5]]))
+    assert waits.tolist() == [0.0, 0.0]
+    assert policy.duplicates.tolist() == [2, 0]
+    assert policy.wasted.tolist() == [4.0, 0.0]
+
+
 @pytest.mark.parametrize("load", [0.5, 0.8, 0.9])
 def test_no_delay_is_the_least_loaded_of_the_chosen(load: float) -> None:
     """Against a plain simulation with random numbers of its own: within the confidence interval."""

@@ -74,9 +74,11 @@ def test_replicas_from_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert [(cell["d"], cell["load"]) for cell in checked] == [
         (d, x) for d in (2, 3) for x in (0.5, 0.8, 0.9)
     ]
-    for cell in checked:
-        apart = abs(cell["replicas"] - cell["least_work"])
-        assert cell["within"] == (apart <= np.hypot(cell["replicas_ci"], cell["least_work_ci"]))
+    apart = [abs(cell["replicas"] - cell["least_work"]) for cell in checked]
+    usual = [np.hypot(cell["replicas_ci"], cell["least_work_ci"]) for cell in checked]
+    assert [cell["within"] for cell in checked] == [a <= most for a, most in zip(apart, usual, strict=True)]
+    assert all(a <= 3 * most for a, most in zip(apart, usual, strict=True))
+    assert sum(cell["within"] for cell in checked) >= 4  # of 6, each of which is so 19 times of 20
     policies = {(row["policy"], row["d"]) for row in found["waits"]}
     assert policies == {
         ("random", 1),

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The measurements of the replica study: every policy over loads and delays, and the gains.
 
-Waits are in mean service times; confidence intervals are of 95 %, by Student's t over the seeds.
+What must be equal is compared in every run: a difference raises SimulationError. Waits are in mean service times; confidence intervals are of 95 %, by Student's t over the seeds.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from grasp.schedulers.base import FloatArray
+from grasp.schedulers.faults import SimulationError
 from grasp.schedulers.replicas.events import Jobs, tell
 from grasp.schedulers.replicas.inputs import Inputs
 from grasp.schedulers.replicas.queues import Case, LeastWork, Policy, Replicas, ShortestQueue, simulate
@@ -28,6 +30,14 @@ COMPARED_LOADS = 5  # of other policies, and half of the jobs: they cost more
 COMPARED = (("least-work", 1), ("shortest-queue", 1), ("shortest-of", 2))
 CHECKED_LOADS, CHECKED_SEEDS = 3, 10  # of the checks, which simulate a quarter of the jobs
 CHECKED_JOBS = 20_000  # at most, event by event
+
+MOST_APART = 1e-3
+"""Of a job's waits in the two simulations, in mean service times, and of a thousand of these: what rounding may
+do, as waits are stored with 7 digits."""
+
+MOST_APART_CI = 3
+"""Of two means of equals, in what they differ by at most in 19 of 20 cases: with 10 seeds it is by chance more
+in a few cases of a million, with 2 in seven of ten thousand."""
 
 
 @dataclass(frozen=True)
@@ -131,6 +141,9 @@ def measure(task: Task) -> list[Row]:
     total = settings.jobs + settings.warmup
     inputs = Inputs(settings.servers, total, range(task.seeds), settings.service)
     seen = simulate(policies[task.policy], inputs, task.cases)
+    for index, case in enumerate(task.cases):
+        if case.delay == 0 and (seen.duplicates[index].any() or seen.wasted[index].any()):
+            raise SimulationError(f"{task.d} replicas at load {case.load:g}: some ran twice without a delay")
     return [
         Row(
             task.late,
@@ -181,9 +194,32 @@ class Check:
     replicas: FloatArray
     least_work: FloatArray
 
+    @property
+    def apart(self) -> float:
+        """How much longer replicas wait, in the mean."""
+        return float(self.replicas.mean() - self.least_work.mean())
+
+    @property
+    def may_differ_by(self) -> float | None:
+        """What 19 of 20 such pairs of equals differ by at most; none for a single seed."""
+        (_, half), (_, other_half) = interval(self.replicas), interval(self.least_work)
+        return None if half is None or other_half is None else math.hypot(half, other_half)
+
+    def verify(self) -> None:
+        """Raise SimulationError if the two are no equals."""
+        may = self.may_differ_by
+        if may is not None and abs(self.apart) > MOST_APART_CI * may:
+            raise SimulationError(
+                f"{self.d} replicas at load {self.load:g} wait {self.apart:+.3g} beside the least work of as "
+                f"many, where ± {may:.3g} is usual"
+            )
+
 
 def check_by_least_work(settings: Settings, d: int) -> list[Check]:
-    """Simulate both at some loads, over the later half of the jobs, with random numbers of their own."""
+    """Simulate both at some loads, over the later half of the jobs, with random numbers of their own.
+
+    Raises SimulationError if they differ by more than chance.
+    """
     loads = spread(settings.delay_loads, CHECKED_LOADS)
     seeds = min(CHECKED_SEEDS, settings.seeds)
     jobs = max((settings.jobs + settings.warmup) // 4, 1)
@@ -191,16 +227,29 @@ def check_by_least_work(settings: Settings, d: int) -> list[Check]:
     seen = simulate(Replicas(d), inputs, [Case(load) for load in loads]).waits
     plain = join_least_work(settings.servers, d, loads, jobs, seeds, settings.service)
     mine, other = (waits[jobs // 2 :].mean(axis=0, dtype=np.float64) for waits in (seen, plain))
-    return [Check(d, load, mine[index], other[index]) for index, load in enumerate(loads)]
+    checks = [Check(d, load, mine[index], other[index]) for index, load in enumerate(loads)]
+    for check in checks:
+        check.verify()
+    return checks
 
 
 def check_by_events(settings: Settings, d: int) -> float:
-    """Simulate some jobs event by event as well; return the largest difference between the waits of a job."""
+    """Simulate some jobs event by event as well; return the largest difference between the waits of a job.
+
+    Raises SimulationError if that is more than rounding, or if not as many replicas ran in vain.
+    """
     load, delay = settings.delay_loads[-1], settings.delays[-1]
     inputs = Inputs(settings.servers, checked_jobs(settings), (0,), settings.service)
-    fast = simulate(Replicas(d), inputs, [Case(load, delay)]).waits[:, 0, 0]
+    fast = simulate(Replicas(d), inputs, [Case(load, delay)])
     told = tell(all_jobs(inputs, d, load), settings.servers, delay)
-    return float(np.abs(told.waits - fast).max())
+    apart = np.abs(told.waits - fast.waits[:, 0, 0])
+    in_vain = int(fast.duplicates[0, 0]), int(told.duplicates.sum())
+    if not (apart <= MOST_APART * np.maximum(told.waits / 1000, 1)).all() or in_vain[0] != in_vain[1]:
+        raise SimulationError(
+            f"{d} replicas at load {load:g}, delay {delay:g}: event by event a job's wait differs by "
+            f"{apart.max():.3g}, and {in_vain[1]} replicas ran in vain, not {in_vain[0]}"
+        )
+    return float(apart.max())
 
 
 def checked_jobs(settings: Settings) -> int:
