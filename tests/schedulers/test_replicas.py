@@ -188,6 +188,10 @@ def test_columns_do_not_disturb_each_other() -> None:
     alone = simulate(Replicas(2), Inputs(9, 500, (2,)), [Case(0.9, 0.3)])
     np.testing.assert_array_equal(together.waits[:, 1, 1], alone.waits[:, 0, 0])
     assert together.duplicates[1, 1] == alone.duplicates[0, 0]
+    prompt = simulate(Replicas(2), Inputs(9, 500, (2,)), [Case(0.5)])
+    np.testing.assert_array_equal(together.waits[:, 0, 1], prompt.waits[:, 0, 0])
+    assert not together.duplicates[0].any()
+    assert not together.wasted[0].any()
 
 
 def test_mistakes_are_named() -> None:

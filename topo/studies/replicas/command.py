@@ -11,6 +11,7 @@ cheapest in brown energy is kept. Times are in mean service times.
 """
 
 import argparse
+import re
 import time
 from collections.abc import Callable
 from functools import partial
@@ -31,6 +32,8 @@ HELP = "replicas in several queues, of which the first to start cancels the othe
 MOST_JOBS = 10_000_000
 MOST_WAITS = 300_000_000  # kept at once, 4 bytes each
 MOST_REPLICAS = 100
+WEATHER = r"synthetic|pvgis(:.*)?|(tmy3|epw|psm):.+"
+"""Sources of the join's energy. A file of one's own is none: its options are those of `grasp simulate`."""
 JOIN_SEEDS = 3
 
 
@@ -67,11 +70,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     join = parser.add_argument_group("the join with green headroom")
     join.add_argument(
-        "--energy", default="synthetic", metavar="SOURCE", help="synthetic (default) or tmy3:DIR"
+        "--energy",
+        default="synthetic",
+        metavar="SOURCE",
+        help="synthetic (default), tmy3:DIR, epw:DIR, psm:DIR, pvgis or pvgis:DIR",
     )
     join.add_argument("--model", default="grasp2018", metavar="NAME", help="(default: grasp2018)")
     join.add_argument(
-        "--fill", choices=("none", "interpolate"), default="none", help="of missing values (default: none)"
+        "--fill",
+        choices=("none", "interpolate"),
+        default="none",
+        help="of missing values in weather files (default: none)",
     )
     join.add_argument("--energy-seed", type=int, metavar="N", help="of the synthetic year (default: 0)")
     join.add_argument("--date", default="06-21", metavar="MM-DD", help="the day (default: 06-21)")
@@ -181,6 +190,12 @@ def _setting(args: argparse.Namespace, settings: "Settings") -> "tuple[Setting, 
     from grasp.telemetry.energy.sources import parse_energy
     from grasp.topo.studies.replicas.join import Setting
 
+    if not re.fullmatch(WEATHER, args.energy):
+        raise UserError(
+            f"--energy {args.energy}: must be synthetic, tmy3:DIR, epw:DIR, psm:DIR, pvgis or pvgis:DIR"
+        )
+    if args.fill != "none" and args.energy == "synthetic":
+        raise UserError(f"--fill {args.fill}: is of weather files; --energy synthetic has no missing values")
     seed = 0 if args.energy_seed is None else args.energy_seed
     within("--energy-seed", seed, 0, 2**32 - 1)
     if args.energy_seed is not None and args.energy != "synthetic":
