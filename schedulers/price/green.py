@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The join with green headroom: energy of a site's own plant costs nothing, and what is not used is lost.
 
-To the ranking a cluster is two: its green part, which takes the load that the plant covers in the hour and is
-free, and the rest, which pays the price. Everything else is as without plants.
+A plant's power is the same throughout an hour; what a cluster does not draw of it in a step of 5 minutes is
+lost. To the ranking a cluster is two: its green part, which takes the load that the plant covers in the hour
+and is free, and the rest, which pays the price. Everything else is as without plants.
 """
 
 from dataclasses import dataclass

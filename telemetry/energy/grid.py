@@ -22,10 +22,10 @@ from grasp.telemetry.energy.weather import TYPICAL_YEAR, YEAR_HOURS, FloatArray,
 BoolArray = NDArray[np.bool_]
 
 FILLS = ("none", "interpolate")
+"""What to do about missing values: refuse, or go straight between neighbours at most `GAP_HOURS` apart."""
 
 MEND = "mend the file or give --fill interpolate; grasp data show --fill interpolate --csv writes a whole one"
 """What helps where values are missing; a run has no such option, and takes the written file."""
-"""What to do about missing values: refuse, or go straight between neighbours at most `GAP_HOURS` apart."""
 
 GAP_HOURS = 6
 

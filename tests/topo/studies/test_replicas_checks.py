@@ -106,7 +106,7 @@ def test_what_two_means_may_differ_by() -> None:
     check.verify()
     shift = 3 * np.tan(0.475 * np.pi) * np.sqrt(10) - 2
     Check(2, 0.5, check.replicas, check.least_work + 0.99 * shift).verify()
-    with pytest.raises(SimulationError, match="2 replicas at load 0.5 wait -"):
+    with pytest.raises(SimulationError, match=r"2 replicas at load 0\.5 wait -"):
         Check(2, 0.5, check.replicas, check.least_work + 1.01 * shift).verify()
 
 

@@ -3,9 +3,11 @@
 
 import heapq
 import math
+from bisect import bisect_left
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
-from itertools import product
+from dataclasses import dataclass
+from itertools import accumulate, product
 
 import numpy as np
 
@@ -40,8 +42,7 @@ def cases(size: int) -> Iterator[Case]:
         f"a day of requests, {len(machines)} servers",
         jobs,
         lambda: host(site, AllOn(speeds, len(SERVICES)), asked).response_s,
-        "an event for each response, no reports",
-        jobs,
+        "an event for each response; no reports, states, energy or causes",
         lambda: responses(machines, asked),
     )
     few, sleep = fleet([("new", 4), ("middle", 4), ("old", 4)]), SLEEPS["standby"]
@@ -52,51 +53,63 @@ def cases(size: int) -> Iterator[Case]:
         len(load),
         lambda: just_enough(few, sleep, load) / 1000,
         "every selection, minute by minute",
-        len(load),
         lambda: np.array([least_power(few, sleep, one) for one in load.tolist()]) / 1000,
     )
 
 
 def responses(machines: Sequence[Machine], asked: Demand) -> FloatArray:
-    """Return the response times in s with all servers on, told by an event for each request and response."""
+    """Return the response times in s with all servers on, told by an event for each response.
+
+    Unlike `hosting.host` it has no reports, no states, energy, causes or failures, and nothing wakes or
+    sleeps.
+    """
     draws = np.random.default_rng((0, 1)).integers(1, UNITS + 1, len(asked.times)).tolist()
-    row = Dispatcher(1, [machine.speed for machine in machines]).row(0)
-    times, session = asked.times.tolist(), asked.session.tolist()
-    work = asked.work.tolist()
-    timeout = [SERVICES[service].timeout_s for service in asked.service.tolist()]
-    coming = [(now, request, -1) for request, now in enumerate(times)]
+    sums = list(accumulate(Dispatcher(1, [machine.speed for machine in machines]).row(0)))
+    speeds = [machine.speed for machine in machines]
+    timeouts = np.array([service.timeout_s for service in SERVICES])[asked.service].tolist()
+    times, work, sessions = asked.times.tolist(), asked.work.tolist(), asked.session.tolist()
     queues: list[deque[int]] = [deque() for _ in machines]
-    where: dict[int, int] = {}
-    until: dict[int, float] = {}
-    open_requests: Counter[int] = Counter()
+    coming: list[tuple[float, int]] = []  # when a server's next response goes out
+    living: dict[int, _Session] = {}
     response_s = [0.0] * len(times)
-    while coming:
-        now, request, server = heapq.heappop(coming)
-        mine = session[request]
-        if server < 0:
-            if mine >= 0 and (open_requests[mine] or until.get(mine, -1.0) >= now):
-                server = where[mine]
-            else:
-                server, reached = 0, row[0]
-                while reached < draws[request]:
-                    server += 1
-                    reached += row[server]
-            if mine >= 0:
-                where[mine] = server
-                open_requests[mine] += 1
-            queues[server].append(request)
-            if len(queues[server]) == 1:
-                heapq.heappush(coming, (now + work[request] / machines[server].speed, request, server))
-            continue
+
+    def answer() -> None:
+        now, server = heapq.heappop(coming)
+        queue = queues[server]
+        request = queue.popleft()
+        if queue:
+            heapq.heappush(coming, (now + work[queue[0]] / speeds[server], server))
         response_s[request] = now - times[request]
-        if mine >= 0:
-            open_requests[mine] -= 1
-            until[mine] = now + timeout[request]
-        queues[server].popleft()
-        if queues[server]:
-            following = queues[server][0]
-            heapq.heappush(coming, (now + work[following] / machines[server].speed, following, server))
+        if (mine := sessions[request]) >= 0:
+            living[mine].open -= 1
+            living[mine].until = now + timeouts[request]
+
+    for request, (now, mine, z) in enumerate(zip(times, sessions, draws, strict=True)):
+        while coming and coming[0][0] <= now:
+            answer()
+        session = living.get(mine)
+        if session is not None and (session.open or session.until >= now):
+            server = session.server
+            session.open += 1
+        else:
+            server = bisect_left(sums, z)
+            if mine >= 0:
+                living[mine] = _Session(server)
+        queues[server].append(request)
+        if len(queues[server]) == 1:
+            heapq.heappush(coming, (now + work[request] / speeds[server], server))
+    while coming:
+        answer()
     return np.array(response_s)
+
+
+@dataclass(slots=True)
+class _Session:
+    """Where a session is, how many of its requests are open, and until when it lives if none is."""
+
+    server: int
+    open: int = 1
+    until: float = 0.0
 
 
 def least_power(machines: Sequence[Machine], sleep: Sleep, load: float) -> float:

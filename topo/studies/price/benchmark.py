@@ -40,7 +40,7 @@ def cases(size: int) -> Iterator[Case]:
             ceiling = system.ceiling(constrained).tolist()
             return np.array(route(system.demand.tolist(), orders, ceiling)) / system.capacity
 
-        yield Case("price", f"{name}, {days} days of 5 minutes", jobs, work, "group by group", jobs, plain)
+        yield Case("price", f"{name}, {days} days of 5 minutes", jobs, work, "group by group", plain)
 
 
 def rank(

@@ -31,7 +31,7 @@ def requests(hours: HourArray, states: Sequence[State], seed: int) -> FloatArray
     since = (hours[0] - np.datetime64("1970-01-05T00", "h")).astype(int)  # a Monday
     local = since + np.arange(steps)[:, np.newaxis] / STEPS_PER_HOUR + offset
     clock, weekday = local % 24, local // 24 % 7
-    # Least at five in the morning, most at nine in the evening.
+    # Least before five in the morning, most about twenty past eight in the evening.
     profile = 1 + 0.42 * np.cos(2 * np.pi * (clock - 18) / 24) + 0.16 * np.cos(4 * np.pi * (clock - 22) / 24)
     profile *= np.where(weekday >= 5, 0.94, 1.0)
     noise = np.exp(0.03 * _wander(random, steps, 1) + 0.05 * _wander(random, steps, len(states)))

@@ -2,13 +2,15 @@
 """What ``grasp bench studies`` times of the replica study: every policy over the study's loads and seeds."""
 
 import heapq
+import math
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from grasp.schedulers.base import FloatArray
-from grasp.schedulers.replicas.events import Jobs, tell
+from grasp.schedulers.replicas.events import Jobs
 from grasp.schedulers.replicas.inputs import Inputs
 from grasp.schedulers.replicas.queues import Case as Met
 from grasp.schedulers.replicas.queues import LeastWork, Policy, Replicas, ShortestQueue, simulate
@@ -20,7 +22,7 @@ _STUDY = Settings()
 
 
 def cases(size: int) -> Iterator[Case]:
-    """Yield the policies over all loads and seeds at once, beside the first seed's jobs one after another.
+    """Yield the policies over all loads and seeds at once, beside the same jobs one after another.
 
     Answers are waits, in mean service times.
     """
@@ -28,10 +30,10 @@ def cases(size: int) -> Iterator[Case]:
     jobs = max(size // columns, 1)
     met = [Met(load) for load in _STUDY.loads]
     policies: tuple[tuple[str, Callable[[], Policy], str, Callable[[Jobs], FloatArray]], ...] = (
-        ("2 replicas", lambda: Replicas(2), "event by event", by_events),
-        ("5 replicas", lambda: Replicas(5), "event by event", by_events),
+        ("2 replicas", lambda: Replicas(2), "job by job", first_to_start),
+        ("5 replicas", lambda: Replicas(5), "job by job", first_to_start),
         ("least work", LeastWork, "job by job, with a heap", least_work),
-        ("shortest queue", ShortestQueue, "job by job, every queue", shortest_of_all),
+        ("shortest queue", ShortestQueue, "job by job, with a heap of ends", shortest_of_all),
         ("shorter of two queues", lambda: ShortestQueue(2), "job by job", shortest_of_chosen),
     )
     for name, make, way, told in policies:
@@ -41,8 +43,12 @@ def cases(size: int) -> Iterator[Case]:
             return simulate(make(), inputs, met).waits.astype(np.float64)
 
         def plain(choices: int = make().choices, told: Callable[[Jobs], FloatArray] = told) -> FloatArray:
-            first = Inputs(_SERVERS, jobs, (0,))
-            return np.stack([told(all_jobs(first, choices, load)) for load in _STUDY.loads], axis=-1)
+            waits = np.empty((jobs, len(met), _STUDY.seeds))
+            for seed in range(_STUDY.seeds):
+                drawn = all_jobs(Inputs(_SERVERS, jobs, (seed,)), choices, 1.0)
+                for index, load in enumerate(_STUDY.loads):
+                    waits[:, index, seed] = told(replace(drawn, arrivals=drawn.arrivals / load))
+            return waits
 
         yield Case(
             "replicas",
@@ -50,22 +56,35 @@ def cases(size: int) -> Iterator[Case]:
             columns * jobs,
             work,
             way,
-            len(met) * jobs,
             plain,
-            lambda waits: waits[:, :, 0],
         )
 
 
-def by_events(jobs: Jobs) -> FloatArray:
-    """Return the waits of jobs with replicas, of shape (jobs,), as all that follow."""
-    return tell(jobs, _SERVERS).waits
+def first_to_start(jobs: Jobs) -> FloatArray:
+    """Send each job to all servers chosen for it; the first that comes to it takes it. No signal is late.
+
+    Returns the waits, of shape (jobs,), as all that follow.
+    """
+    free = [0.0] * _SERVERS
+    waits = []
+    for now, length, servers in _rows(jobs):
+        winner, start = -1, math.inf
+        for server in servers:
+            reached = free[server]
+            if reached < now:
+                reached = now
+            if reached < start:  # of idle servers, the one chosen first
+                winner, start = server, reached
+        free[winner] = start + length
+        waits.append(start - now)
+    return np.array(waits)
 
 
 def least_work(jobs: Jobs) -> FloatArray:
     """Send each job to the server that is free first, which stands at the top of a heap."""
     free = [0.0] * _SERVERS
     waits = []
-    for now, length in zip(jobs.arrivals.tolist(), jobs.lengths.tolist(), strict=True):
+    for now, length, _ in _rows(jobs):
         start = max(now, free[0])
         heapq.heapreplace(free, start + length)
         waits.append(start - now)
@@ -74,29 +93,37 @@ def least_work(jobs: Jobs) -> FloatArray:
 
 def shortest_of_all(jobs: Jobs) -> FloatArray:
     """Send each job to the shortest queue, and of idle servers to the one that has been so for longest."""
-    return _shortest(jobs, [range(_SERVERS)] * len(jobs.arrivals), longest_idle=True)
+    free, lengths = [0.0] * _SERVERS, [0] * _SERVERS
+    ends: list[tuple[float, int]] = []  # of all jobs that are still there, with their servers
+    waits = []
+    for now, length, _ in _rows(jobs):
+        while ends and ends[0][0] <= now:
+            lengths[heapq.heappop(ends)[1]] -= 1
+        server = free.index(start) if (start := min(free)) <= now else lengths.index(min(lengths))
+        start = max(now, free[server])
+        free[server] = start + length
+        lengths[server] += 1
+        heapq.heappush(ends, (free[server], server))
+        waits.append(start - now)
+    return np.array(waits)
 
 
 def shortest_of_chosen(jobs: Jobs) -> FloatArray:
     """Send each job to the shortest of the queues chosen for it."""
-    return _shortest(jobs, jobs.choices.tolist(), longest_idle=False)
-
-
-def _shortest(jobs: Jobs, candidates: Sequence[Sequence[int]], longest_idle: bool) -> FloatArray:
     ends: list[deque[float]] = [deque() for _ in range(_SERVERS)]  # of the jobs that are still there
-    free = [0.0] * _SERVERS
     waits = []
-    for now, length, servers in zip(jobs.arrivals.tolist(), jobs.lengths.tolist(), candidates, strict=True):
-        best, least = -1, (0, 0.0)
+    for now, length, servers in _rows(jobs):
         for server in servers:
             queue = ends[server]
             while queue and queue[0] <= now:
                 queue.popleft()
-            rank = (len(queue), free[server] if longest_idle and not queue else 0.0)
-            if best < 0 or rank < least:
-                best, least = server, rank
-        start = max(now, free[best])
-        free[best] = start + length
-        ends[best].append(free[best])
+        best = min((ends[server] for server in servers), key=len)
+        start = best[-1] if best else now
+        best.append(start + length)
         waits.append(start - now)
     return np.array(waits)
+
+
+def _rows(jobs: Jobs) -> Iterator[tuple[float, float, list[int]]]:
+    """Each job's arrival, length and servers to choose from, as plain numbers."""
+    return zip(jobs.arrivals.tolist(), jobs.lengths.tolist(), jobs.choices.tolist(), strict=True)

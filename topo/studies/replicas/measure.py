@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The measurements of the replica study: every policy over loads and delays, and the gains.
 
-What must be equal is compared in every run: a difference raises SimulationError. Waits are in mean service times; confidence intervals are of 95 %, by Student's t over the seeds.
+What must be equal is compared in every run: a difference raises SimulationError. Waits are in mean service
+times; confidence intervals are of 95 %, by Student's t over the seeds.
 """
 
 import math
@@ -32,12 +33,12 @@ CHECKED_LOADS, CHECKED_SEEDS = 3, 10  # of the checks, which simulate a quarter 
 CHECKED_JOBS = 20_000  # at most, event by event
 
 MOST_APART = 1e-3
-"""Of a job's waits in the two simulations, in mean service times, and of a thousand of these: what rounding may
-do, as waits are stored with 7 digits."""
+"""Of a job's waits in the two simulations, in mean service times, or in thousands of these where waits are so
+long: what may come of rounding, as they are stored with 7 digits."""
 
 MOST_APART_CI = 3
-"""Of two means of equals, in what they differ by at most in 19 of 20 cases: with 10 seeds it is by chance more
-in a few cases of a million, with 2 in seven of ten thousand."""
+"""Of two means, in what those of equals differ by at most 19 times of 20. With 10 seeds equals differ by more
+than that a few times of a million, with 2 seven times of ten thousand."""
 
 
 @dataclass(frozen=True)

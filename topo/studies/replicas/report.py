@@ -290,7 +290,8 @@ def _gains_table(found: Document) -> Table:
         ("", "published", "met at load", "largest seen"),
         rows,
         "Loads by interpolation between those simulated. The limit of many servers is a formula, evaluated "
-        f"at loads between them as well, for exponential service times; shown from {MANY} servers for each replica on.",
+        "between them as well, for exponential service times; shown from "
+        f"{MANY} servers for each replica on.",
     )
 
 
