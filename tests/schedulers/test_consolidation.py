@@ -364,7 +364,10 @@ def test_demand_is_what_was_asked() -> None:
         assert made.work[mine].mean() == pytest.approx(service.work, rel=0.02)
         assert (made.session[mine] >= 0).all() == (service.requests > 1)
     shop = made.session[made.service == 1]
-    assert len(shop) / len(np.unique(shop)) == pytest.approx(SERVICES[1].requests, rel=0.05)
+    sessions = np.unique(shop)
+    assert len(shop) / len(sessions) == pytest.approx(SERVICES[1].requests, rel=0.05)
+    assert made.last.sum() == pytest.approx(len(sessions) / 2, rel=0.05)  # half of them log out
+    assert not made.last[made.service != 1].any()
 
 
 @pytest.mark.parametrize("rate", [[], [-1.0], [np.nan], [[1.0]]])

@@ -15,7 +15,7 @@ from grasp.schedulers.base import FloatArray
 from grasp.schedulers.price import bandwidth, optimum, placement, ranking
 from grasp.schedulers.price.placement import ConservationError, Placement
 from grasp.schedulers.price.power import LADDER, PowerModel, activity
-from grasp.schedulers.price.system import STEPS_PER_HOUR, System, distances
+from grasp.schedulers.price.system import STEPS_PER_HOUR, Outcome, System, distances
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -115,6 +115,14 @@ def test_moves_count_requests_whose_first_choice_changed() -> None:
     order = np.array([[[0, 1], [0, 1]], [[1, 0], [0, 1]], [[1, 0], [1, 0]]], dtype=np.int16)
     found = placement.place(demand, order, np.full((3, 2), 10.0), steps_per_hour=1)
     assert found.moves == pytest.approx((1 + 3) / 8)
+
+
+def test_moves_are_of_the_requests_that_are_there_when_the_choice_has_changed() -> None:
+    """The first group, then of 2 requests, changes in the second hour, the second, of 7, in the third."""
+    demand = np.array([[1.0, 3], [2, 5], [4, 7]])
+    order = np.array([[[0, 1], [0, 1]], [[1, 0], [0, 1]], [[1, 0], [1, 0]]], dtype=np.int16)
+    found = placement.place(demand, order, np.full((3, 2), 99.0), steps_per_hour=1)
+    assert found.moves == pytest.approx((2 + 7) / (2 + 5 + 4 + 7))
 
 
 def _place_plainly(demand: FloatArray, order: FloatArray, ceiling: FloatArray) -> FloatArray:
@@ -293,6 +301,16 @@ def test_capacity_follows_from_the_utilization() -> None:
     assert (system.before.load.mean(axis=0) / system.capacity) == pytest.approx([0.3] * 3)
     assert system.peak_mw.sum() == pytest.approx(0.25)
     assert distances(system.baseline, system.distance_km)[1] == 700
+
+
+def test_99_of_100_requests_are_no_further_away() -> None:
+    """Of 1000 requests 970 go 100 km, 15 go 500 km and 15 go 900 km."""
+    served = np.array([[900.0, 15], [15, 70]])
+    nothing = np.zeros((1, 2))
+    outcome = Outcome(Placement(nothing, served, 0.0), nothing)
+    mean, most = distances(outcome, np.array([[100.0, 900], [500, 100]]))
+    assert mean == pytest.approx((970 * 100 + 15 * 500 + 15 * 900) / 1000)
+    assert most == 900
 
 
 def test_cost_by_hand() -> None:

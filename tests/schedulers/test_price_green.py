@@ -55,6 +55,19 @@ def test_green_parts_come_first_within_reach() -> None:
     assert order[0, 0].tolist() == [4, 0, 1, 3, 2, 5]
 
 
+def test_what_a_plant_covers_goes_there_and_the_rest_where_it_is_cheapest() -> None:
+    """Two clusters of 100 requests/s; the plant of the dearer one covers half of it, of 60 that are asked."""
+    clusters = System(np.full((2 * STEPS_PER_HOUR, 2), 30.0), KM[:2, :2], 0.3, servers=1000, peak_w=250)
+    assert clusters.capacity == pytest.approx([100, 100])
+    half = 2 * 0.5 - 0.5**1.4  # of elastic servers' power
+    joined = Plants(clusters, PowerModel(0, 1.0), np.array([[0, half]] * 2) * clusters.peak_mw)
+    found = joined.run(joined.ranking(np.array([[40.0, 50]] * 2), 5000), False)
+    np.testing.assert_allclose(found.load, [[10, 50]] * 2 * STEPS_PER_HOUR, rtol=1e-5)
+    # 125 kW each at peak; the first draws 2 x 0.1 - 0.1^1.4 of it, the other nothing that is brown.
+    brown = joined.brown_mwh(found.load)
+    np.testing.assert_allclose(brown, [[0.125 * (0.2 - 0.1**1.4), 0]] * 2, rtol=1e-4, atol=1e-6)
+
+
 def test_without_sun_it_is_routing_by_price() -> None:
     clusters = system()
     price = np.random.default_rng(8).lognormal(4, 0.5, (HOURS, 3))

@@ -3,6 +3,7 @@
 
 import argparse
 import json
+from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -123,8 +124,13 @@ def test_requests_follow_population_and_clock() -> None:
         clock = (np.arange(24) + 0.5 + state.longitude / 15) % 24
         assert 17 < clock[day.argmax()] < 24
         assert 2 < clock[day.argmin()] < 8
-    weekend = np.repeat([False] * 5 + [True] * 2, 288)
-    assert rate.reshape(4, 7 * 288, 51)[:, weekend].mean() < rate.mean()
+    for state, column in zip(STATES, rate.T, strict=True):
+        begun = datetime(2024, 6, 3) + timedelta(hours=state.longitude / 15)
+        days = np.array([(begun + timedelta(minutes=5 * n)).weekday() for n in range(len(column))])
+        mean = [column[days == day].mean() for day in range(7)]
+        working = np.mean(mean[:4])
+        assert mean[4] > 0.965 * working, state.code  # Friday
+        assert max(mean[5:]) < 0.975 * working, state.code
     assert (requests(hours, STATES, 3) == rate).all()
     assert (requests(hours, STATES, 4) != rate).any()
 

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the replica study holds its simulations against, and that a wrong one ends it."""
+"""What the replica study holds its simulations against, that a wrong one ends it, what it makes of them."""
 
 import argparse
+import json
+import math
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy import integrate, optimize
 
 from grasp import UserError
 from grasp.schedulers.base import FloatArray, IntArray
@@ -32,6 +35,12 @@ class Deaf(Replicas):
     def place(self, now: FloatArray, length: FloatArray, choices: IntArray) -> FloatArray:
         self.duplicates += self._delay == 0
         return super().place(now, length, choices)
+
+
+def study(words: str) -> int:
+    parser = argparse.ArgumentParser()
+    command.configure(parser)
+    return command.run(parser.parse_args(f"replicas --workers 1 --hour 1 {words}".split()))
 
 
 def test_a_wrong_winner_differs_from_the_least_work(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,11 +86,8 @@ def test_a_wrong_simulation_ends_the_study_in_one_line(
     wrong: type[Replicas], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(measure, "Replicas", wrong)
-    parser = argparse.ArgumentParser()
-    command.configure(parser)
-    words = "replicas --servers 6 --jobs 400 --seeds 3 --workers 1 --loads 0.5 --replicas 2 --hour 1"
     with pytest.raises(UserError) as caught:
-        command.run(parser.parse_args(words.split()))
+        study("--servers 6 --jobs 400 --seeds 3 --loads 0.5 --replicas 2")
     assert "study replicas: the simulation contradicts itself, so there is no result" in str(caught.value)
     assert "\n" not in str(caught.value)
     assert capsys.readouterr().out == ""
@@ -122,3 +128,27 @@ def test_work_done_is_the_load_with_the_time_that_was_wasted() -> None:
     assert cell["work_done"] == pytest.approx(0.65)
     assert cell["duplicates_per_job"] == pytest.approx(0.6)
     assert cell["gain"] == 4.0
+
+
+def gain_of_many(load: float, d: int) -> float:
+    """Gain over random assignment in the limit of many servers: the formula, by SciPy's quadrature."""
+
+    def waits_longer(work: float) -> float:
+        at_one = (load + (load ** (1 - d) - load) * math.exp((d - 1) * work)) ** (1 / (1 - d))
+        return float(at_one**d)
+
+    wait, _ = integrate.quad(waits_longer, 0, 40, epsabs=0, epsrel=1e-10, limit=500)
+    return load / (1 - load) / float(wait)
+
+
+def test_the_limit_meets_the_published_gain_between_loads_that_step_over_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """For 5 replicas the limit is above 47.4 at 0.7 and at 0.95, and below it in between."""
+    assert study("--servers 50 --loads 0.7,0.95 --replicas 5 --jobs 60 --seeds 3 --delays 0 --json") == 0
+    (row,) = json.loads(capsys.readouterr().out)["published"]
+    true = [
+        optimize.brentq(lambda load: gain_of_many(load, 5) - 47.4, *between)
+        for between in ((0.7, 0.86), (0.86, 0.95))
+    ]
+    assert row["many_servers"]["met_at_loads"] == pytest.approx(true, abs=2e-4)
