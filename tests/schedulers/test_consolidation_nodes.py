@@ -51,30 +51,30 @@ def requests(times: Sequence[float], work: Sequence[float], seconds: float) -> D
 @pytest.mark.parametrize(
     ("name", "ends", "joules"),
     [
-        # Idle 100 W, at peak 200 W: on for 10 s; falls asleep for 20 s at 100 W; sleeps 170 s at 4 W; wakes
-        # 90 s at 200 W; on for 110 s; down for 60 s at nothing; sleeps 140 s at 4 W; worked 2 + 2 + 2 s.
-        ("off", (10, 30, 200, 290, 400, 460), 1000 + 2000 + 680 + 18_000 + 11_000 + 560 + 600),
-        # 15 s, 175 s, 40 s and 160 s instead.
-        ("hibernate", (10, 25, 200, 240, 400, 460), 1000 + 1500 + 700 + 8_000 + 16_000 + 560 + 600),
-        # 3 s, 187 s at 10 W, 6 s and 194 s instead, and 140 s at 10 W.
-        ("standby", (10, 13, 200, 206, 400, 460), 1000 + 300 + 1870 + 1_200 + 19_400 + 1400 + 600),
+        # Idle 100 W, at peak 200 W: on for 16 s; falls asleep for 20 s at 100 W; sleeps 172 s at 4 W; wakes
+        # 90 s at 200 W; on for 102 s; down for 60 s at nothing; sleeps 140 s at 4 W; worked 2 + 2 + 2 s.
+        ("off", (16, 36, 208, 298, 400, 460), 1600 + 2000 + 688 + 18_000 + 10_200 + 560 + 600),
+        # 15 s, 177 s, 40 s and 152 s instead.
+        ("hibernate", (16, 31, 208, 248, 400, 460), 1600 + 1500 + 708 + 8_000 + 15_200 + 560 + 600),
+        # 3 s, 189 s at 10 W, 6 s and 186 s instead, and 140 s at 10 W.
+        ("standby", (16, 19, 208, 214, 400, 460), 1600 + 300 + 1890 + 1_200 + 18_600 + 1400 + 600),
     ],
 )
 def test_states_durations_and_energy_by_hand(name: str, ends: Sequence[float], joules: float) -> None:
-    """Stopped at 10 s, woken at 200 s, failed from 400 to 460 s, in 600 s; requests of 2, 2 and 4 s."""
-    policy = Scripted({10.0: Orders(stop=[0]), 200.0: Orders(wake=[0])})
-    site = Site([SERVER], SLEEPS[name], [SERVICE], failures=(Failure(400.0, 0, 60.0),))
-    seen = host(site, policy, requests([1.0, 292.0, 398.0], [4.0, 4.0, 8.0], 600.0), sample_s=7)
+    """Stopped at 16 s, woken at 208 s, failed from 400 to 460 s, in 600 s; requests of 2, 2 and 4 s."""
+    policy = Scripted({16.0: Orders(stop=[0]), 208.0: Orders(wake=[0])})
+    site = Site([SERVER], SLEEPS[name], [SERVICE], 16.0, (Failure(400.0, 0, 60.0),))
+    seen = host(site, policy, requests([1.0, 300.0, 398.0], [4.0, 4.0, 8.0], 600.0), sample_s=7)
     assert seen.total_wh * 3600 == pytest.approx(joules)
     stretches = list(zip((ON, FALLING, ASLEEP, WAKING, ON, FAILED, ASLEEP), (*ends, 601), strict=True))
     assert [STATES[state] for state in seen.states[:, 0]] == [
         next(state for state, end in stretches if now < end) for now in range(7, 601, 7)
     ]
-    assert seen.wakes == [(200.0, 0)]
+    assert seen.wakes == [(208.0, 0)]
     assert seen.response_s.tolist() == [2.0, 2.0, np.inf]  # the last is at work when the server fails
-    # Two of ten seconds; off until 290 s, it reports on the time since, not on that in which it slept.
-    assert policy.idle[10.0] == pytest.approx(0.8)
-    assert policy.idle[300.0] == pytest.approx(0.8)
+    # Two seconds of 16, but when off until 298 s of the 6 since: not of the time in which it slept.
+    assert policy.idle[16.0] == pytest.approx(14 / 16)
+    assert policy.idle[304.0] == pytest.approx(4 / 6 if name == "off" else 14 / 16)
     assert not any(ends[0] < now < ends[3] or now > 400 for now in policy.idle)
 
 

@@ -19,7 +19,7 @@ from grasp.topo.studies import command
 from grasp.topo.studies.replicas import measure, report
 from grasp.topo.studies.replicas.measure import Check, Row, Settings, Task, Window
 
-SMALL = Settings(servers=10, jobs=4000, warmup=4000, seeds=10, delay_loads=(0.8,), delays=(0.0, 0.3))
+SMALL = Settings(servers=10, jobs=12_000, warmup=12_000, seeds=10, delay_loads=(0.8,), delays=(0.0, 0.3))
 
 
 class FirstChosen(Replicas):
