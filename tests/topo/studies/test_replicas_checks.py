@@ -109,11 +109,17 @@ def test_what_two_means_may_differ_by() -> None:
     """Standard errors of 1 and 3, and Student's t of one degree of freedom, tan(0.475 pi) = 12.706."""
     check = Check(2, 0.5, np.array([1.0, 3.0]), np.array([1.0, 7.0]))
     assert check.may_differ_by == pytest.approx(np.tan(0.475 * np.pi) * np.sqrt(1**2 + 3**2))
-    check.verify()
-    shift = 3 * np.tan(0.475 * np.pi) * np.sqrt(10) - 2
-    Check(2, 0.5, check.replicas, check.least_work + 0.99 * shift).verify()
+
+
+def test_means_too_far_apart_are_an_error_unless_seeds_are_few() -> None:
+    """Of 0 to 4 and three times those: standard errors of sqrt(0.5) and sqrt(4.5), Student's t 2.7764."""
+    five = np.arange(5.0)
+    check = Check(2, 0.5, five, 3 * five)
+    shift = 3 * 2.7764 * np.sqrt(5) - 4
+    Check(2, 0.5, five, check.least_work + 0.99 * shift).verify()
     with pytest.raises(SimulationError, match=r"2 replicas at load 0\.5 wait -"):
-        Check(2, 0.5, check.replicas, check.least_work + 1.01 * shift).verify()
+        Check(2, 0.5, five, check.least_work + 1.01 * shift).verify()
+    Check(2, 0.5, five[:4], check.least_work[:4] + 1000).verify()
 
 
 def test_work_done_is_the_load_with_the_time_that_was_wasted() -> None:

@@ -89,7 +89,7 @@ def result(found: Document) -> Result:
         "consolidation",
         "Consolidation: services packed onto few servers",
         f"{', '.join(found['settings']['servers'])}; {found['settings']['rate']}; "
-        f"{many(found['requests'], 'request')} in {found['wall_s']:.2g} s. " + _input(found),
+        f"{many(found['requests'], 'request')} in {found['wall_s']:.0f} s. " + _input(found),
         found,
         facts,
         [_energy_table(rows), _violations_table(rows)],

@@ -256,7 +256,7 @@ def result(found: Document) -> Result:
         f"{many(settings['servers'], 'server')}, {many(settings['jobs'], 'job')} after "
         f"{settings['warmup']:,} to warm up, {many(settings['seeds'], 'seed')}, service times "
         f"{settings['service']}; waits in mean service times; {many(found['simulated_jobs'], 'job')} in "
-        f"{found['wall_s']:.2g} s. Made-up jobs; energy: {found['join']['energy_source']}.",
+        f"{found['wall_s']:.0f} s. Made-up jobs; energy: {found['join']['energy_source']}.",
         found,
         facts,
         [
