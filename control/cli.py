@@ -11,12 +11,16 @@ import argparse
 import errno
 import io
 import os
+import select
 import sys
 from collections.abc import Sequence
 from importlib.metadata import entry_points
-from typing import Any, NoReturn, Protocol, cast
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, cast
 
 import grasp
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 EXHAUSTED = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 """What a machine has no more of: such an OSError is one line and status 1."""
@@ -76,6 +80,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     argv = sys.argv[1:] if argv is None else argv
     _open_closed_streams()
     _replace_what_cannot_be_written()
+    _let_standard_error_fail()
+    os.environ["MPLBACKEND"] = "agg"  # figures become files; what stands there may not even load here
     try:
         _check_folder()
         status = _run(argv)
@@ -87,8 +93,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        # The reader (head, less) has left; keep the interpreter from complaining at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not _reader_has_left():  # another pipe or socket of the command's broke
+            raise
+        discard_output()
         return 0
     except SystemExit as end:
         if isinstance(end.__context__, BrokenPipeError):  # rich has seen it first, and done the same
@@ -100,9 +107,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         if error.errno not in EXHAUSTED:
             raise
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        discard_output()
         print(f"grasp: {error.filename or 'output'}: {error.strerror}", file=sys.stderr)
         return 1
+
+
+def discard_output() -> None:
+    """Let the rest of standard output go nowhere, so that the interpreter does not complain of it at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _reader_has_left() -> bool:
+    """Say whether whoever read standard output (head, less) does so no longer."""
+    poll = select.poll()
+    poll.register(sys.stdout.fileno(), 0)  # errors and hang-ups are told in any case
+    return bool(poll.poll(0))
 
 
 def _run(argv: Sequence[str]) -> int:
@@ -126,6 +145,26 @@ def _replace_what_cannot_be_written() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
+
+
+class _Unheeded(io.FileIO):
+    """A file whose writes may fail: what is said on the way must not end the work, nor lose its result."""
+
+    def write(self, data: ReadableBuffer, /) -> int:
+        """Write what can be written, and take all for written."""
+        try:
+            return super().write(data) or memoryview(data).nbytes
+        except OSError:
+            return memoryview(data).nbytes
+
+
+def _let_standard_error_fail() -> None:
+    """Go on where nobody reads standard error any more, or its disk is full."""
+    if sys.stderr is sys.__stderr__ and isinstance(sys.stderr, io.TextIOWrapper):
+        raw = _Unheeded(sys.stderr.fileno(), "w", closefd=False)
+        sys.stderr = io.TextIOWrapper(
+            io.BufferedWriter(raw), sys.stderr.encoding, sys.stderr.errors, line_buffering=True
+        )
 
 
 def _open_closed_streams() -> None:

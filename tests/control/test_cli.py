@@ -93,6 +93,45 @@ def test_a_reader_that_has_left_is_no_fault(command: str) -> None:
     assert (ended.returncode, ended.stderr) == (0, b"")
 
 
+SAYING = 'Console(stderr=True).print("progress"), print("more", file=sys.stderr), print("the result")'
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_what_is_said_on_the_way_may_get_lost(full: bool) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with open("/dev/full", "wb") as disk:
+        ended = subprocess.run(
+            [sys.executable, "-c", "import sys; " + printing("x", f"[{SAYING}] and None")],
+            stdout=subprocess.PIPE,
+            stderr=disk if full else writer,
+            timeout=60,
+            check=False,
+        )
+    os.close(writer)
+    assert (ended.returncode, ended.stdout) == (3, b"the result\n")
+
+
+def test_a_pipe_of_the_commands_own_that_breaks_is_a_fault() -> None:
+    code = (
+        "import os, grasp.control.doctor as d, grasp.control.cli as c; ends = os.pipe(); os.close(ends[0]); "
+        'd.run = lambda args: os.write(ends[1], b"x"); raise SystemExit(c.main(["doctor"]))'
+    )
+    ended = shell(f"exec {sys.executable} -c '{code}'")
+    assert ended.returncode == 1
+    assert "BrokenPipeError" in ended.stderr
+
+
+def test_figures_do_not_need_what_draws_windows_elsewhere() -> None:
+    code = (
+        "import grasp.control.doctor as d, grasp.control.cli as c; "
+        'd.run = lambda args: print(__import__("matplotlib").get_backend()); '
+        'raise SystemExit(c.main(["doctor"]))'
+    )
+    ended = shell(f"MPLBACKEND=nonsense exec {sys.executable} -c '{code}'")
+    assert (ended.returncode, ended.stdout.lower(), ended.stderr) == (0, "agg\n", "")
+
+
 @pytest.mark.parametrize("variables", [{"PYTHONIOENCODING": "ascii"}, {"PYTHONUTF8": "0", "LC_ALL": "C"}])
 def test_a_terminal_without_unicode_shows_what_it_can(variables: dict[str, str]) -> None:
     ended = subprocess.run(
