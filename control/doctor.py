@@ -133,19 +133,22 @@ def root_is_mounted() -> bool:
 
 
 def _print_table(findings: list[Finding]) -> None:
-    from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
-    console = Console()
+    from grasp.control.console import console
+
+    terminal = console()
     table = Table(title=f"grasp {grasp.__version__} on this machine", title_justify="left", box=None)
     table.add_column()
     table.add_column("what", no_wrap=True)
     table.add_column("for", overflow="fold")
     table.add_column("found", overflow="fold")
     for finding in findings:
-        mark = "[green]ok[/]" if finding.found else "[red]missing[/]" if finding.needed else "optional"
+        word, colour = ("ok", "green") if finding.found else ("missing", "red")
+        mark = Text(word, colour) if finding.found or finding.needed else Text("optional")
         table.add_row(mark, finding.name, finding.purpose, finding.found or "-")
-    console.print(table)
+    terminal.print(table)
     for finding in findings:
         if not finding.found:
-            console.print(f"{finding.name}: {finding.remedy}", soft_wrap=True, highlight=False)
+            terminal.print(f"{finding.name}: {finding.remedy}", soft_wrap=True)

@@ -5,8 +5,6 @@ from types import TracebackType
 from typing import Self
 
 from rich import box
-from rich.console import Console
-from rich.markup import escape
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -17,6 +15,7 @@ from rich.progress import (
 )
 from rich.table import Table
 
+from grasp.control.console import console
 from grasp.schedulers.base import FloatArray
 from grasp.topo.report import Report, Settings
 from grasp.topo.traffic import Outcome
@@ -34,7 +33,7 @@ class Progression:
         self._phase = ""
         self._green_left = energy_wh / settings.job_energy  # in jobs
         self._served = self._green = 0.0
-        self._console = Console(stderr=True)
+        self._console = console(stderr=True)
         self._progress = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}"),
@@ -62,7 +61,7 @@ class Progression:
         """Show what is being done."""
         self._progress.update(self._task, description=self._heading + text)
         if not self._console.is_terminal and text != self._phase:
-            self._console.print(self._heading + text, soft_wrap=True, highlight=False)
+            self._console.print(self._heading + text, soft_wrap=True)
         self._phase = text
 
     def hour(self, hour: int) -> None:
@@ -82,11 +81,9 @@ class Progression:
 
 def show_summary(report: Report, folder: str) -> None:
     """Print the summary of a run on standard error."""
-    console = Console(stderr=True)
+    terminal = console(stderr=True)
     jobs, connect, packets = report["jobs"], report["connect_us"], report["controller_packets"]
-    table = Table(
-        box=box.SIMPLE_HEAD, show_header=False, title=escape(report["energy_source"]), title_justify="left"
-    )
+    table = Table(box=box.SIMPLE_HEAD, show_header=False, title=report["energy_source"], title_justify="left")
     table.add_column(style="bold")
     table.add_column()
     for name, value in (
@@ -101,9 +98,9 @@ def show_summary(report: Report, folder: str) -> None:
         ("duration", f"{report['wall_s']:.0f} s"),
     ):
         table.add_row(name, value)
-    console.print(table)
-    console.print(_sites(report))
-    console.print(f"Results: {folder}/index.html", soft_wrap=True, highlight=False)  # never cut: it is copied
+    terminal.print(table)
+    terminal.print(_sites(report))
+    terminal.print(f"Results: {folder}/index.html", soft_wrap=True)  # never cut: it is copied
 
 
 def _sites(report: Report) -> Table:

@@ -8,9 +8,9 @@ from typing import TypedDict
 
 import numpy as np
 from rich import box
-from rich.console import Console
 from rich.table import Table
 
+from grasp.control.console import console
 from grasp.telemetry.energy.sources import Energy
 from grasp.telemetry.energy.table import COLUMNS
 from grasp.telemetry.energy.weather import Quality
@@ -73,9 +73,9 @@ def as_csv(energy: Energy) -> str:
 
 def show(energy: Energy) -> None:
     """Print a table with one line for each site."""
-    console = Console()
+    terminal = console()
     last = energy.hours[-1] + np.timedelta64(1, "h")
-    console.print(f"{energy.description}: {len(energy.wh)} hours, {energy.hours[0]}Z to {last}Z")
+    terminal.print(f"{energy.description}: {len(energy.wh)} hours, {energy.hours[0]}Z to {last}Z")
     table = Table(box=box.SIMPLE, header_style="bold", pad_edge=False)
     table.add_column("site")
     for heading in ("energy, kWh", "largest hour, Wh", "hours with energy", "filled", "clipped"):
@@ -92,4 +92,4 @@ def show(energy: Energy) -> None:
             str(site["clipped"]),
             *(f"{mean:,.1f}" for mean in site["means"].values()),
         )
-    console.print(table)
+    terminal.print(table)

@@ -2,18 +2,18 @@
 """The comparison's table in the terminal."""
 
 from rich import box
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
+from grasp.control.console import console
 from grasp.topo.comparison.page import footnote, rounds, rows
 from grasp.topo.comparison.report import Comparison
 
 
 def show(result: Comparison) -> None:
     """Print the table on standard error, so that standard output is left to --json."""
-    console = Console(stderr=True)
-    table = Table(box=box.SIMPLE_HEAD, title=escape(result["energy_source"]), title_justify="left")
+    terminal = console(stderr=True)
+    table = Table(box=box.SIMPLE_HEAD, title=result["energy_source"], title_justify="left")
     table.add_column(f"median of {rounds(result)} (lowest to highest)")
     for side in result["sides"]:
         table.add_column(side, justify="right")
@@ -22,10 +22,10 @@ def show(result: Comparison) -> None:
         if heading != group:
             if group:
                 table.add_section()
-            table.add_row(f"[bold]{heading}", *("" for _ in cells))
+            table.add_row(Text(heading, style="bold"), *("" for _ in cells))
             group = heading
         table.add_row(f"  {name}", *cells)
-    console.print(table)
+    terminal.print(table)
     note = footnote(result)
     if note:
-        console.print(note)
+        terminal.print(note)

@@ -97,22 +97,24 @@ def _print(result: Result, text: str, as_json: bool, folder: Path | None) -> Non
 
 def _show(result: Result, folder: Path | None) -> None:
     from rich import box
-    from rich.console import Console
     from rich.table import Table as Shown
 
-    console = Console()
-    console.print(f"[bold]{result.title}[/bold]\n{result.subtitle}", highlight=False)
+    from grasp.control.console import console
+
+    terminal = console()
+    terminal.print(result.title, style="bold")
+    terminal.print(result.subtitle)
     for table in result.tables:
         shown = Shown(title=table.title, title_justify="left", box=box.SIMPLE, pad_edge=False)
         for index, name in enumerate(table.head):
             shown.add_column(name, justify="right" if index else "left", no_wrap=not index)
         for row in table.rows:
             shown.add_row(*row)
-        console.print(shown)
+        terminal.print(shown)
         if table.note:
-            console.print(table.note, highlight=False)
+            terminal.print(table.note)
     if folder is not None:
-        console.print(f"{folder}/index.html", highlight=False)
+        terminal.print(f"{folder}/index.html", soft_wrap=True)  # never cut: it is copied
 
 
 def many(number: int, noun: str) -> str:

@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from grasp import UserError
+from grasp.control.console import console
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
@@ -29,11 +30,11 @@ def cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def phase(text: str, console: Console | None = None) -> None:
+def phase(text: str, terminal: Console | None = None) -> None:
     """Say on standard error what is being done, where it is no terminal."""
-    console = console or Console(stderr=True)
-    if not console.is_terminal:
-        console.print(text, soft_wrap=True, highlight=False)
+    terminal = terminal or console(stderr=True)
+    if not terminal.is_terminal:
+        terminal.print(text, soft_wrap=True)
 
 
 def each(
@@ -48,10 +49,10 @@ def each(
     `heading` is what all the tasks are, `name` what one of them is.
     """
     answers: dict[int, Answer] = {}
-    console = Console(stderr=True)
-    phase(f"{len(tasks)} {heading}", console)
+    terminal = console(stderr=True)
+    phase(f"{len(tasks)} {heading}", terminal)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+    with Progress(*columns, console=terminal, transient=True, disable=not terminal.is_terminal) as progress:
         bar = progress.add_task("", total=len(tasks))
         if workers == 1:
             for index, task in enumerate(tasks):

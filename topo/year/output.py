@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from rich import box
-from rich.console import Console
 from rich.table import Table
 
+from grasp.control.console import console
 from grasp.topo.year.sweep import DIGITS, LIMIT, OPTIMUM, Row, Sweep, is_policy
 
 TABLE_LINES = 24
@@ -73,20 +73,20 @@ def as_csv(rows: Sequence[Row]) -> str:
 
 def show(sweep: Sweep, result: dict[str, Any]) -> None:
     """Print the green ratios in tables: schedulers side by side, policies over time beside their optimum."""
-    console = Console()
-    console.print(
+    terminal = console()
+    terminal.print(
         f"Jobs on green energy, {result['hours']} hours, {len(result['sites'])} sites: "
         f"{result['energy_source']}"
     )
     lines = _lines(result["rows"])
     shown = spread(lines, TABLE_LINES)
-    console.print(_side_by_side(sweep, shown))
+    terminal.print(_side_by_side(sweep, shown))
     policies = list(dict.fromkeys(name.removesuffix(OPTIMUM) for name in sweep.schedulers if is_policy(name)))
     if policies:
-        console.print(_over_time(sweep, shown, policies))
+        terminal.print(_over_time(sweep, shown, policies))
     if len(shown) < len(lines):
-        console.print(f"{len(shown)} of {len(lines)} cases; --csv or --json gives all.")
-    console.print(f"{result['wall_s']:.2f} s")
+        terminal.print(f"{len(shown)} of {len(lines)} cases; --csv or --json gives all.")
+    terminal.print(f"{result['wall_s']:.2f} s")
 
 
 def _side_by_side(sweep: Sweep, lines: list[list[Row]]) -> Table:

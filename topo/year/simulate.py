@@ -181,9 +181,9 @@ def _weights(args: argparse.Namespace) -> tuple[tuple[str, float], ...]:
 
 def _follow(args: argparse.Namespace, work: "list[Task]") -> "Iterator[list[Row]]":
     """Reckon where it was asked for, with a progress bar on standard error."""
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+    from grasp.control.console import console
     from grasp.topo.year.sweep import here, in_processes, on_cluster
 
     if args.dask:
@@ -193,8 +193,8 @@ def _follow(args: argparse.Namespace, work: "list[Task]") -> "Iterator[list[Row]
     else:
         parts = here(work)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+    terminal = console(stderr=True)
+    with Progress(*columns, console=terminal, transient=True, disable=not terminal.is_terminal) as progress:
         cases = progress.add_task("cases", total=sum(len(task.jobs) for task in work))
         for rows in parts:
             progress.advance(cases, len(rows))
