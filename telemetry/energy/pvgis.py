@@ -18,6 +18,7 @@ import pvlib
 
 from grasp import UserError
 from grasp.telemetry.energy import grid
+from grasp.telemetry.energy.names import to_path
 from grasp.telemetry.energy.stations import Station
 from grasp.telemetry.energy.weather import Weather
 
@@ -28,7 +29,7 @@ _STAMP = re.compile(r"\d{4}(\d\d)(\d\d):(\d\d)00,")
 
 def cache() -> Path:
     """Return the folder where fetched years are kept (XDG base directories)."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "grasp" / "pvgis"
+    return to_path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "grasp" / "pvgis"
 
 
 def file(folder: Path, where: Station) -> Path:

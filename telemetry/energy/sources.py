@@ -5,7 +5,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from grasp import UserError
 from grasp.telemetry.energy import epw, psm, pvgis, sun, synthetic, table, tmy3
 from grasp.telemetry.energy.folder import discover
 from grasp.telemetry.energy.models import Model, model
+from grasp.telemetry.energy.names import readable, to_path
 from grasp.telemetry.energy.stations import STATIONS, Station
 from grasp.telemetry.energy.weather import (
     TYPICAL_YEAR,
@@ -187,7 +187,7 @@ class Source:
         """Green energy as the user's file has it."""
         if self.alignment == "published":
             raise UserError("--alignment published: is about the study's TMY3 files; take utc")
-        path = Path(rest).expanduser()
+        path = to_path(rest)
         columns = table.read(path, kind, self.time_zone, self.fill)
         if "green_energy" not in columns.parameters:
             raise UserError(
@@ -200,14 +200,14 @@ class Source:
             hours=typical_hours(),
             sites=columns.sites,
             source=self.text,
-            description=f"own energy from {path.name}",
+            description=f"own energy from {readable(path.name)}",
             positions=np.array([known.get(site, (np.nan, np.nan)) for site in columns.sites]),
             others={name: values for name, values in columns.parameters.items() if name != "green_energy"},
         )
 
     def _joined(self, energy: Energy) -> Energy:
         """Add the parameters of the user's file for the same sites."""
-        path = Path(str(self.columns)).expanduser()
+        path = to_path(str(self.columns))
         kind = "parquet" if path.suffix.lower() == ".parquet" else "csv"
         columns = table.read(path, kind, self.time_zone, self.fill)
         for site in energy.sites:
@@ -221,7 +221,7 @@ class Source:
         return replace(
             energy,
             quality=energy.quality | columns.quality[:, order],
-            description=f"{energy.description}, columns from {path.name}",
+            description=f"{energy.description}, columns from {readable(path.name)}",
             others={**energy.others, **taken},
         )
 
@@ -257,7 +257,7 @@ class _Weathers:
 
 def _weathers(source: Source) -> _Weathers:
     kind, _, rest = source.text.partition(":")
-    folder = Path(rest).expanduser()
+    folder = to_path(rest)
     if source.text == "synthetic":
         if source.seed < 0:
             raise UserError(f"--seed {source.seed}: must be 0 or more")

@@ -18,6 +18,7 @@ import pandas as pd
 
 from grasp import UserError
 from grasp.telemetry.energy import grid
+from grasp.telemetry.energy.names import readable
 from grasp.telemetry.energy.weather import FloatArray, HourArray
 from grasp.telemetry.prices.hubs import Hub
 from grasp.telemetry.prices.series import Series
@@ -47,7 +48,7 @@ def read(
     for hub in locations or {}:
         if hub not in named:
             raise UserError(f"--locations {hub}: there is no such hub; there are {', '.join(named)}")
-    files = ", ".join(path.name for path in paths)
+    files = ", ".join(readable(path.name) for path in paths)
     rows = pd.concat([_rows(path, market) for path in paths])
     columns = [_hourly(files, rows, hub, location) for hub, location in named.items()]
     first = max(hours[0] for hours, _ in columns)
@@ -79,10 +80,10 @@ def _rows(path: Path, market: str | None) -> pd.DataFrame:
             raise UserError(f"{path}: no column 'Market' to find {market} in")
         mine = frame[_MARKET].astype(str) == market
         if not mine.any():
-            raise UserError(f"{path}: --market {market}: must be one of {_markets(frame)}")
+            raise UserError(f"{path}: --market {market}: must be one of {', '.join(_markets(frame))}")
         frame = frame[mine]
-    elif _MARKET in frame and frame[_MARKET].nunique() > 1:
-        raise UserError(f"{path}: has the markets {_markets(frame)}; name one of them (--market)")
+    elif _MARKET in frame and len(_markets(frame)) > 1:
+        raise UserError(f"{path}: has the markets {', '.join(_markets(frame))}; name one of them (--market)")
     start, end = _times(path, frame[_START], utc), _times(path, frame[_END], utc)
     within = (end > start) & (end <= start.dt.floor("h") + _HOUR)
     _refuse(path, ~within, "the interval is not within an hour")
@@ -94,8 +95,8 @@ def _rows(path: Path, market: str | None) -> pd.DataFrame:
     )
 
 
-def _markets(frame: pd.DataFrame) -> str:
-    return ", ".join(sorted(map(str, frame[_MARKET].unique())))
+def _markets(frame: pd.DataFrame) -> list[str]:
+    return sorted(set(frame[_MARKET].dropna().astype(str)))  # as text: a Parquet file may hold lists
 
 
 def _table(path: Path) -> pd.DataFrame:

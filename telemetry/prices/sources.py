@@ -2,10 +2,10 @@
 """From what the user names to prices and carbon intensities of hubs."""
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
 from grasp import UserError
 from grasp.telemetry.energy import table
+from grasp.telemetry.energy.names import readable, to_path
 from grasp.telemetry.energy.weather import FloatArray, typical_hours
 from grasp.telemetry.prices import gridstatus, synthetic
 from grasp.telemetry.prices.hubs import HUBS, Hub
@@ -32,7 +32,7 @@ def prices(
     """
     kind, _, rest = text.partition(":")
     if kind == "gridstatus" and rest:
-        paths = [Path(name).expanduser() for name in rest.split(",")]
+        paths = [to_path(name) for name in rest.split(",")]
         return gridstatus.read(paths, hubs, locations, market)
     if locations or market is not None:
         raise UserError("--locations and --market are for gridstatus's files")
@@ -88,11 +88,11 @@ def _own(
     kind: str, rest: str, hubs: Sequence[Hub], parameters: Sequence[str], time_zone: str | None, fill: str
 ) -> Series:
     """Return the first of the parameters that a file of one's own has."""
-    path = Path(rest).expanduser()
+    path = to_path(rest)
     columns = table.read(path, kind, time_zone, fill)
     for parameter in parameters:
         if parameter in columns.parameters:
-            description = f"{parameter.replace('_', ' ')} from {path.name}"
+            description = f"{parameter.replace('_', ' ')} from {readable(path.name)}"
             year = Series(columns.parameters[parameter], typical_hours(), columns.sites, True, description)
             return year.select([hub.name for hub in hubs])
     units = [name for name, (parameter, _, _) in table.COLUMNS.items() if parameter in parameters]

@@ -3,6 +3,7 @@
 
 import argparse
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -51,6 +52,17 @@ def test_plots(tmp_path: Path) -> None:
         assert call("show", "--energy", f"csv:{own}", "--out", str(folder), *words) == 0
         names = sorted(path.name for path in folder.iterdir())
         assert names == ["green_energy.png", "green_energy.svg", "price.png", "price.svg"]
+
+
+def test_names_are_shown_as_they_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What the terminal's library would take for markup and for the name of a picture, and bytes."""
+    own = tmp_path / os.fsdecode(b"g[bold]:smile:\xff.csv")
+    rows = [f"{hour}:00Z,here,5" for hour in parse_energy("synthetic").hours]
+    own.write_text("\n".join(["hour_start,site,green_energy_wh", *rows]))
+    for words in ((), ("--json",), ("--out", str(tmp_path / "plots"))):
+        assert call("show", "--energy", f"csv:{own}", *words) == 0
+        shown = capsys.readouterr().out.replace("\\\\", "\\").replace("\n", "")
+        assert r"own energy from g[bold]:smile:\xff.csv" in shown
 
 
 @pytest.mark.parametrize(

@@ -150,6 +150,11 @@ def test_parquet(tmp_path: Path) -> None:
     table.to_parquet(path)
     series = gridstatus.read([path], NY)
     assert (values(series), str(series.hours[0])) == ([7, 7, 7], "2024-06-01T04")
+    table["Market"] = [["DAY_AHEAD", place] for place in "abb"]
+    table.to_parquet(path)
+    with pytest.raises(UserError, match=r"a\.parquet: has the markets .*DAY_AHEAD.*; name one of them"):
+        gridstatus.read([path], NY)
+    del table["Market"]
     table["Interval Start"] = table["Interval Start"].dt.tz_localize(None)
     table.to_parquet(path)
     with pytest.raises(UserError, match="row 1: Interval Start has no offset from UTC"):

@@ -18,6 +18,7 @@ from grasp.schedulers.ratio import green_ratio_limit
 from grasp.schedulers.registry import scheduler
 from grasp.schedulers.shifting import Battery, Waiting, shift
 from grasp.schedulers.simulate import green_ratios
+from grasp.telemetry.energy.names import readable
 from grasp.telemetry.energy.places import distances_km
 from grasp.telemetry.energy.sources import Energy, Source
 from grasp.topo.year.optimum import optimum
@@ -151,7 +152,7 @@ def reckon(task: Task) -> list[Row]:
         believed = cut(replace(year, wh=forecast(rule, year)), task.study.span)
         ratios = green_ratios(rule, believed.wh, hours.wh, task.job_wh, task.jobs, task.study.divisible)
     # The description of a synthetic year is all of it; of files, it does not say which.
-    text = task.source.text
+    text = readable(task.source.text)
     origin = year.description if text == "synthetic" else f"{text}: {year.description}"
     rows = [
         Row(

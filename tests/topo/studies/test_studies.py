@@ -4,6 +4,7 @@
 import argparse
 import errno
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -251,6 +252,18 @@ def test_a_day_on_which_nothing_could_be_answered(tmp_path: Path, capsys: pytest
     assert [(run["lost"], run["p99_response_s"]) for run in failed] == [(failed[0]["requests"], None)] * 2
     assert study("consolidation", *options, "--trace", str(late)) == 0
     assert "Load from late.csv." in " ".join(capsys.readouterr().out.split())
+
+
+def test_names_are_shown_as_they_are(tmp_path: Path, trace: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """What the terminal's library would take for markup, and bytes that are no text."""
+    odd = Path(trace).rename(tmp_path / os.fsdecode(b"load[bold]\xff.csv"))
+    out = tmp_path / "o" / "[/2]"
+    assert study(*SMALL_CONSOLIDATION, "--trace", str(odd), "--idles", "0.4", "--out", str(out)) == 0
+    shown = capsys.readouterr().out
+    assert r"Load from load[bold]\xff.csv." in " ".join(shown.split())
+    assert f"{out}/index.html" in shown
+    assert r"Load from load[bold]\xff.csv." in (out / "index.html").read_text()
+    assert json.loads((out / "consolidation.json").read_text())["settings"]["trace"] == r"load[bold]\xff.csv"
 
 
 def test_a_peak_beside_a_trace_is_refused(trace: str, capsys: pytest.CaptureFixture[str]) -> None:

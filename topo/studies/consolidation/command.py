@@ -117,6 +117,7 @@ def _settings(args: argparse.Namespace) -> "Settings":
     from grasp.schedulers.consolidation.demand import daily
     from grasp.schedulers.consolidation.dispatcher import UNITS
     from grasp.schedulers.consolidation.machines import SLEEPS
+    from grasp.telemetry.energy.names import readable
     from grasp.topo.studies.consolidation.measure import MOST_RATE, MOST_REQUESTS, Settings, read_trace
 
     within("--peak", args.peak, 0.01, MOST_RATE)
@@ -144,7 +145,7 @@ def _settings(args: argparse.Namespace) -> "Settings":
         args.idle,
         args.report_every,
         args.seed,
-        None if args.trace is None else args.trace.name,
+        None if args.trace is None else readable(args.trace.name),
     )
 
 
