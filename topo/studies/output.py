@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from grasp import UserError
 from grasp.topo import results
 
 Document = dict[str, Any]
@@ -68,12 +67,9 @@ def add_output(parser: argparse.ArgumentParser) -> None:
 def finish(args: argparse.Namespace, result: Result) -> None:
     """Write the folder, if one was asked for, and print: also when it cannot be written."""
     text = json.dumps(result.document, indent=1) + "\n"
-    try:
-        _write(result, text, args.out)
-    except (OSError, UserError):  # minutes of work are not lost on a full disk
-        _print(result, text, args.json, None)
-        raise
-    _print(result, text, args.json, args.out)
+    results.deliver(lambda: _write(result, text, args.out), lambda: _print(result, text, args.json))
+    if args.out is not None and not args.json:
+        print(f"{args.out}/index.html")
 
 
 def _write(result: Result, text: str, out: Path | None) -> None:
@@ -88,14 +84,14 @@ def _write(result: Result, text: str, out: Path | None) -> None:
             write_page(result, folder)
 
 
-def _print(result: Result, text: str, as_json: bool, folder: Path | None) -> None:
+def _print(result: Result, text: str, as_json: bool) -> None:
     if as_json:
         sys.stdout.write(text)
     else:
-        _show(result, folder)
+        _show(result)
 
 
-def _show(result: Result, folder: Path | None) -> None:
+def _show(result: Result) -> None:
     from rich import box
     from rich.table import Table as Shown
 
@@ -113,8 +109,6 @@ def _show(result: Result, folder: Path | None) -> None:
         terminal.print(shown)
         if table.note:
             terminal.print(table.note)
-    if folder is not None:
-        terminal.print(f"{folder}/index.html", soft_wrap=True)  # never cut: it is copied
 
 
 def many(number: int, noun: str) -> str:

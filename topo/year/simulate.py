@@ -17,7 +17,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from grasp import UserError
 from grasp.telemetry.energy import arguments
@@ -119,14 +119,10 @@ def run(args: argparse.Namespace) -> int:
     wall_s = time.perf_counter() - begun
     hours = cut(load(sweep.sources[0], sweep.study.sites), sweep.study.span)
     result = output.document(sweep, rows, len(hours.wh), hours.sites, wall_s)
-    if args.out is not None:
-        _write(args.out, sweep, rows, output.as_json(result), output.as_csv(rows))
-    if args.json:
-        sys.stdout.write(output.as_json(result))
-    elif args.csv:
-        sys.stdout.write(output.as_csv(rows))
-    else:
-        output.show(sweep, result)
+    results.deliver(
+        lambda: _write(args.out, sweep, rows, output.as_json(result), output.as_csv(rows)),
+        lambda: _print(args, sweep, rows, result),
+    )
     return 0
 
 
@@ -201,9 +197,22 @@ def _follow(args: argparse.Namespace, work: "list[Task]") -> "Iterator[list[Row]
             yield rows
 
 
-def _write(folder: Path, sweep: "Sweep", rows: "list[Row]", json_text: str, csv_text: str) -> None:
+def _print(args: argparse.Namespace, sweep: "Sweep", rows: "list[Row]", result: dict[str, Any]) -> None:
+    from grasp.topo.year import output
+
+    if args.json:
+        sys.stdout.write(output.as_json(result))
+    elif args.csv:
+        sys.stdout.write(output.as_csv(rows))
+    else:
+        output.show(sweep, result)
+
+
+def _write(folder: Path | None, sweep: "Sweep", rows: "list[Row]", json_text: str, csv_text: str) -> None:
     from grasp.topo.year import curves
 
+    if folder is None:
+        return
     with results.whole(folder) as unfinished:
         (unfinished / "simulate.json").write_text(json_text, encoding="utf-8")
         (unfinished / "rows.csv").write_text(csv_text, encoding="utf-8")
