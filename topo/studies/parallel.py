@@ -66,12 +66,12 @@ def each(
     return [answers[index] for index in range(len(tasks))]
 
 
-def _begin(parent: int) -> None:
-    """Set a process up: it ends with its parent, whatever ended that."""
+def _begin(parent: int, ctrl_c: signal.Handlers) -> None:
+    """Set a process up: it ends with its parent, whatever ended that, and by Ctrl-C if that does."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, ctrl_c)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
@@ -79,11 +79,12 @@ def _elsewhere(
     work: Callable[[Task], Answer], tasks: Sequence[Task], workers: int
 ) -> Iterator[tuple[int, Answer]]:
     """Yield the tasks' numbers and answers as they come from so many processes."""
+    ignored = signal.getsignal(signal.SIGINT) == signal.SIG_IGN  # as under nohup
     pool = ProcessPoolExecutor(
         workers,
         mp_context=get_context("spawn"),  # not forked: the progress bar has a thread
         initializer=_begin,
-        initargs=(os.getpid(),),
+        initargs=(os.getpid(), signal.SIG_IGN if ignored else signal.SIG_DFL),
     )
     try:
         # Ctrl-C ends them at once and without a word, also while they are still loading: it waits for

@@ -27,9 +27,17 @@ def die(number):
 def tarry(path):
     Path(path).write_text("begun")
     time.sleep(100)
+def wait_for(path):
+    Path(path).write_text("begun")
+    with open(path) as file:
+        return file.readline().strip()
 if __name__ == "__main__":
     from grasp.topo.studies.parallel import each
     from grasp.control.cli import main
+    if sys.argv[1] == "ignoring":
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        print(*each(wait_for, sys.argv[2:], 2, "waits"))
+        sys.exit()
     try:
         each(tarry, sys.argv[1:], 2, "waits")
     except KeyboardInterrupt:
@@ -42,7 +50,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "study_work.py"
     path.write_text(WORK)
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
     sys.modules.pop("study_work", None)
     return path
 
@@ -85,6 +93,29 @@ def test_ctrl_c_ends_all_at_once(module: Path, tmp_path: Path) -> None:
         _, said = program.communicate(timeout=30)
     assert program.returncode == 130
     assert b"Traceback" not in said
+
+
+def test_where_ctrl_c_is_ignored_the_work_goes_on(module: Path, tmp_path: Path) -> None:
+    """As for what a shell starts in the background, or nohup does."""
+    flags = [tmp_path / "one", tmp_path / "two"]
+    for flag in flags:
+        os.mkfifo(flag)
+    with subprocess.Popen(
+        [sys.executable, str(module), "ignoring", *map(str, flags)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        process_group=0,
+    ) as program:
+        for flag in flags:
+            assert flag.read_text() == "begun"
+        os.killpg(program.pid, signal.SIGINT)
+        ends = [os.open(flag, os.O_RDWR) for flag in flags]  # which does not wait for a reader
+        for end in ends:
+            os.write(end, b"done\n")
+        shown, said = program.communicate(timeout=30)
+        for end in ends:
+            os.close(end)
+    assert (program.returncode, shown, said) == (0, b"done done\n", b"2 waits\n")
 
 
 def test_no_process_outlives_the_study(module: Path, tmp_path: Path) -> None:
