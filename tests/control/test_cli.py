@@ -143,3 +143,24 @@ def test_a_terminal_without_unicode_shows_what_it_can(variables: dict[str, str])
     )
     assert (ended.returncode, ended.stderr) == (3, b"")
     assert ended.stdout.count(b"2 ? 1") == 2
+
+
+def test_ctrl_c_while_it_is_still_loading() -> None:
+    code = (
+        "import os, signal, sys\n"
+        "class Interrupted:\n"
+        "    def find_spec(self, name, path, target=None):\n"
+        '        name == "grasp.control.cli" and os.kill(os.getpid(), signal.SIGINT)\n'
+        "sys.meta_path.insert(0, Interrupted())\n"
+        "from grasp.__main__ import main\n"
+        "sys.exit(main())\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code, "doctor"], capture_output=True, timeout=60, check=False
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, b"", b"")
+
+
+def test_it_is_run_as_a_package() -> None:
+    ended = shell(f"exec {sys.executable} -m grasp --version")
+    assert (ended.returncode, ended.stdout[:6]) == (0, "grasp ")
