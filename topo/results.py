@@ -78,7 +78,7 @@ def whole(where: Path) -> Iterator[Path]:
         with TemporaryDirectory(prefix=".unfinished-", dir=where) as name:
             yield Path(name)
             # The page last, since it shows the others.
-            files = sorted(Path(name).iterdir(), key=lambda path: path.suffix == ".html")
+            files = sorted(Path(name).iterdir(), key=lambda path: (path.suffix == ".html", path.name))
             _move(files, where)
 
 
