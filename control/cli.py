@@ -79,7 +79,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     argv = sys.argv[1:] if argv is None else argv
     _open_closed_streams()
-    _replace_what_cannot_be_written()
+    _escape_what_cannot_be_written()
     _let_standard_error_fail()
     os.environ["MPLBACKEND"] = "agg"  # figures become files; what stands there may not even load here
     try:
@@ -140,11 +140,10 @@ def _check_folder() -> None:
         raise grasp.UserError("the working directory no longer exists: cd to one that does") from None
 
 
-def _replace_what_cannot_be_written() -> None:
-    """Let a terminal that is not of Unicode show ? for the characters that it has not."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")
+def _escape_what_cannot_be_written() -> None:
+    r"""Let a terminal without Unicode show \xb5 for a character that it has not, as standard error does."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 class _Unheeded(io.FileIO):

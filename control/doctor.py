@@ -22,6 +22,7 @@ import grasp
 
 HELP = "say what this machine has and lacks, and what to do"
 
+MOUNTS = Path("/proc/self/mountinfo")
 _CLONE_NEWNET = 0x40000000
 
 
@@ -126,17 +127,20 @@ def _namespace() -> str:
     return "yes" if os.waitpid(child, 0)[1] == 0 else ""
 
 
-def root_is_mounted() -> bool:
+def root_is_mounted(mounts: Path = MOUNTS) -> bool:
     """Whether the root folder is a mount point: in a chroot, where a run can have no mounts, it is not."""
-    mounts = Path("/proc/self/mountinfo").read_text().splitlines()
-    return "/" in [line.split()[4] for line in mounts]  # proc_pid_mountinfo(5): the mount point
+    try:
+        lines = mounts.read_text().splitlines()
+    except OSError:  # not even /proc is there
+        return False
+    return "/" in [line.split()[4] for line in lines]  # proc_pid_mountinfo(5): the mount point
 
 
 def _print_table(findings: list[Finding]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from grasp.control.console import console
+    from grasp.console import console
 
     terminal = console()
     table = Table(title=f"grasp {grasp.__version__} on this machine", title_justify="left", box=None)

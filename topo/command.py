@@ -175,18 +175,25 @@ def _run_inside(settings: "Settings", args: argparse.Namespace, begun: float) ->
         with Progression(settings, day.wh) as progression:
             seen = asyncio.run(measure(settings, topology, build, day, recording, progression))
             progression.phase("drawing")
-            seen.wall_s = time.monotonic() - begun
-            result = report.build(settings, seen)
-            connect = [job.connect_us for job in seen.outcomes if job.connect_us is not None]
-            with results.named(folder):
-                (folder / "jobs.csv").write_text(report.jobs_table(seen.outcomes))
-                report.write(result, folder / "report.json")
-                figures = plots.draw_all(result, topology, connect, folder / "plots")
-                page.write_page(result, figures, folder / "index.html")
     except RunError as error:
         print(f"grasp: {error}", file=sys.stderr)
         return 1
-    show_summary(result, str(folder))
-    if args.json:
-        print((folder / "report.json").read_text(), end="")
+    seen.wall_s = time.monotonic() - begun
+    result = report.build(settings, seen)
+
+    def write() -> None:
+        connect = [job.connect_us for job in seen.outcomes if job.connect_us is not None]
+        with results.named(folder):
+            (folder / "jobs.csv").write_text(report.jobs_table(seen.outcomes))
+            report.write(result, folder / "report.json")
+            figures = plots.draw_all(result, topology, connect, folder / "plots")
+            page.write_page(result, figures, folder / "index.html")
+
+    def show() -> None:
+        show_summary(result)
+        if args.json:
+            sys.stdout.write(report.to_json(result))
+
+    results.deliver(write, show)
+    print(f"Results: {folder}/index.html", file=sys.stderr)
     return 0

@@ -96,7 +96,7 @@ def _compare(settings: "Settings", args: argparse.Namespace, begun: float) -> in
     topology = Ring(year.sites)
     folder = results_folder(args.out, replace(settings, target="comparison"))
     trials: dict[str, list[Trial]] = {name: [] for name in sides}
-    failure: RunError | None = None
+    failure: RunError | OSError | None = None
     try:
         for number in range(1, args.rounds + 1):
             # Every other round the other way round, so that none is always the one that comes first.
@@ -121,29 +121,35 @@ def _compare(settings: "Settings", args: argparse.Namespace, begun: float) -> in
                         )
                     )
                 trials[name].append(found)
-    except RunError as error:
+    except (RunError, OSError) as error:
         failure = error
-    # A round that failed takes nothing from those before it.
-    whole = min(map(len, trials.values()))
-    status = 1 if failure else 0
-    if whole:
-        complete = {name: found[:whole] for name, found in trials.items()}
-        result = report.build(settings, complete, time.monotonic() - begun)
-        _show(result, folder, args.json)
-        status = status if report.is_complete(result) else 1
-    if failure:
+    status = 0
+    if isinstance(failure, RunError):
         print(f"grasp: {failure}", file=sys.stderr)
+        status = 1
+    complete = report.complete_rounds(trials)  # one that failed takes nothing from those before it
+    if complete:
+        result = report.build(settings, complete, time.monotonic() - begun)
+        _deliver(result, folder, args.json)
+        status = status if report.is_complete(result) else 1
+    if isinstance(failure, OSError):
+        raise failure
     return status
 
 
-def _show(result: "Comparison", folder: Path, as_json: bool) -> None:
+def _deliver(result: "Comparison", folder: Path, as_json: bool) -> None:
     from grasp.topo.comparison import page, plots, report, terminal
 
-    terminal.show(result)  # first: minutes of measuring are not lost on a full disk
-    with results.named(folder):
-        report.write(result, folder / "comparison.json")
-        figures = plots.draw_all(result, folder / "plots")
-        page.write_page(result, figures, folder / "index.html")
+    def write() -> None:
+        with results.named(folder):
+            report.write(result, folder / "comparison.json")
+            figures = plots.draw_all(result, folder / "plots")
+            page.write_page(result, figures, folder / "index.html")
+
+    def show() -> None:
+        terminal.show(result)
+        if as_json:
+            sys.stdout.write(report.to_json(result))
+
+    results.deliver(write, show)
     print(f"Results: {folder}/index.html ({result['wall_s']:.0f} s)", file=sys.stderr)
-    if as_json:
-        print((folder / "comparison.json").read_text(), end="")

@@ -106,9 +106,14 @@ def build(settings: Settings, seen: Measurements) -> Report:
     }
 
 
+def to_json(report: Report) -> str:
+    """Return report.json's text."""
+    return json.dumps(report, indent=1) + "\n"
+
+
 def write(report: Report, path: Path) -> None:
     """Write report.json."""
-    path.write_text(json.dumps(report, indent=1) + "\n")
+    path.write_text(to_json(report))
 
 
 def jobs_table(outcomes: Sequence[Outcome]) -> str:

@@ -34,15 +34,22 @@ def make(wish: Path, *, isolated: bool = False, new: bool = False) -> Path:
     which nothing can be written.
     """
     made = wish.absolute()
-    if isolated and any(made.resolve().is_relative_to(hidden) for hidden in _HIDDEN):
-        raise UserError(f"--out {made}: cannot be below {' or '.join(map(str, _HIDDEN))}")
     with named(made):
+        if isolated and any(_resolved(made).is_relative_to(hidden) for hidden in _HIDDEN):
+            raise UserError(f"--out {made}: cannot be below {' or '.join(map(str, _HIDDEN))}")
         atexit.register(_remove_empty, [path for path in (made, *made.parents) if not path.exists()])
         made.mkdir(parents=True, exist_ok=not new)
         if any(made.iterdir()):
             raise UserError(f"--out {made}: is not empty; name a new folder, or remove it first")
         TemporaryFile(dir=made).close()
     return made
+
+
+def _resolved(path: Path) -> Path:
+    try:
+        return path.resolve()
+    except RuntimeError:  # before Python 3.13
+        raise UserError(f"results folder {path}: Too many levels of symbolic links; name another") from None
 
 
 def _remove_empty(folders: Sequence[Path]) -> None:

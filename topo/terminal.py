@@ -15,7 +15,7 @@ from rich.progress import (
 )
 from rich.table import Table
 
-from grasp.control.console import console
+from grasp.console import console
 from grasp.schedulers.base import FloatArray
 from grasp.topo.report import Report, Settings
 from grasp.topo.traffic import Outcome
@@ -79,7 +79,7 @@ class Progression:
         self._progress.update(self._task, advance=1, ratio=ratio)
 
 
-def show_summary(report: Report, folder: str) -> None:
+def show_summary(report: Report) -> None:
     """Print the summary of a run on standard error."""
     terminal = console(stderr=True)
     jobs, connect, packets = report["jobs"], report["connect_us"], report["controller_packets"]
@@ -100,7 +100,6 @@ def show_summary(report: Report, folder: str) -> None:
         table.add_row(name, value)
     terminal.print(table)
     terminal.print(_sites(report))
-    terminal.print(f"Results: {folder}/index.html", soft_wrap=True)  # never cut: it is copied
 
 
 def _sites(report: Report) -> Table:

@@ -166,7 +166,7 @@ class _Datapath(Datapath):  # type: ignore[misc]
     """A connection whose end is noticed: os-ken's waits forever for its writing thread, which never ends.
 
     Nobody waits for a switch that does not read, or all others would wait too: what is for it is kept until
-    its echoes are missed. os-ken's queue is full with 16 messages.
+    its echoes are missed, some seconds and at most `_MOST_WAITING` messages. os-ken's queue is full with 16.
     """
 
     def __init__(self, connection: Any, address: Any) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from rich import box
 from rich.table import Table
 
-from grasp.control.console import console
+from grasp.console import console
 from grasp.telemetry.energy.sources import Energy
 from grasp.telemetry.energy.table import COLUMNS
 from grasp.telemetry.energy.weather import Quality

@@ -109,6 +109,7 @@ def test_the_same_packets_come_out(tmp_path):
     packets = list(cases())
     both = [answers(target, packets, QUIET) for target in ("v1model", "bmv2")]
     assert sum(map(len, both[1])) > 100
+    # The program keeps nothing between packets, so that one can be sent again without the others.
     again = [packet for packet, ours, theirs in zip(packets, *both, strict=True) if ours != theirs]
     if again:
         both = [answers(target, again, LONG) for target in ("v1model", "bmv2")]

@@ -216,6 +216,14 @@ def test_the_page_shows_every_figure_of_every_side(result: report.Comparison, tm
     assert all((tmp_path / "plots" / f"{name}.png").stat().st_size > 1000 for name in figures)
 
 
+def test_rounds_before_one_that_failed_are_shown() -> None:
+    first, second = trial(1, 100, 0, 0.9), trial(2, 100, 0, 0.9)
+    assert report.complete_rounds({"P4": [first, second], "OpenFlow": [second]}) == {
+        "P4": [first], "OpenFlow": [second],
+    }  # fmt: skip
+    assert report.complete_rounds({"P4": [first], "OpenFlow": []}) == {}
+
+
 def test_sides() -> None:
     sides = compare._sides(Settings(target="bmv2", seed=7))
     assert {name: (side.control, side.target, side.seed) for name, side in sides.items()} == {

@@ -56,9 +56,20 @@ def build(settings: Settings, trials: Trials, wall_s: float) -> Comparison:
     }
 
 
+def complete_rounds(trials: Trials) -> Trials:
+    """Return the trials of the rounds in which every side had its own, nothing if there is none."""
+    rounds = min(map(len, trials.values()))
+    return {name: found[:rounds] for name, found in trials.items()} if rounds else {}
+
+
+def to_json(result: Comparison) -> str:
+    """Return comparison.json's text."""
+    return json.dumps(result, indent=1) + "\n"
+
+
 def write(result: Comparison, path: Path) -> None:
     """Write comparison.json."""
-    path.write_text(json.dumps(result, indent=1) + "\n")
+    path.write_text(to_json(result))
 
 
 def is_complete(result: Comparison) -> bool:

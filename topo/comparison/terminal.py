@@ -5,7 +5,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from grasp.control.console import console
+from grasp.console import console
 from grasp.topo.comparison.page import footnote, rounds, rows
 from grasp.topo.comparison.report import Comparison
 

@@ -95,7 +95,7 @@ def _show(result: Result) -> None:
     from rich import box
     from rich.table import Table as Shown
 
-    from grasp.control.console import console
+    from grasp.console import console
 
     terminal = console()
     terminal.print(result.title, style="bold")

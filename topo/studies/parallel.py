@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from grasp import UserError
-from grasp.control.console import console
+from grasp.console import console
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
@@ -79,7 +79,7 @@ def _elsewhere(
     work: Callable[[Task], Answer], tasks: Sequence[Task], workers: int
 ) -> Iterator[tuple[int, Answer]]:
     """Yield the tasks' numbers and answers as they come from so many processes."""
-    ignored = signal.getsignal(signal.SIGINT) == signal.SIG_IGN  # as under nohup
+    ignored = signal.getsignal(signal.SIGINT) == signal.SIG_IGN  # as in the background of a script (&)
     pool = ProcessPoolExecutor(
         workers,
         mp_context=get_context("spawn"),  # not forked: the progress bar has a thread

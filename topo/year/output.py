@@ -10,7 +10,7 @@ from typing import Any
 from rich import box
 from rich.table import Table
 
-from grasp.control.console import console
+from grasp.console import console
 from grasp.topo.year.sweep import DIGITS, LIMIT, OPTIMUM, Row, Sweep, is_policy
 
 TABLE_LINES = 24

@@ -179,7 +179,7 @@ def _follow(args: argparse.Namespace, work: "list[Task]") -> "Iterator[list[Row]
     """Reckon where it was asked for, with a progress bar on standard error."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from grasp.control.console import console
+    from grasp.console import console
     from grasp.topo.year.sweep import here, in_processes, on_cluster
 
     if args.dask:

@@ -96,7 +96,7 @@ def test_ctrl_c_ends_all_at_once(module: Path, tmp_path: Path) -> None:
 
 
 def test_where_ctrl_c_is_ignored_the_work_goes_on(module: Path, tmp_path: Path) -> None:
-    """As for what a shell starts in the background, or nohup does."""
+    """As for what a script starts in the background."""
     flags = [tmp_path / "one", tmp_path / "two"]
     for flag in flags:
         os.mkfifo(flag)

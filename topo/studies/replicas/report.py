@@ -11,6 +11,7 @@ from grasp.schedulers.replicas.theory import wait_of_least_loaded, wait_of_many,
 from grasp.topo.studies.output import Document, Result, Table, as_lists, many
 from grasp.topo.studies.replicas import plots
 from grasp.topo.studies.replicas.measure import (
+    FEWEST_TO_JUDGE,
     PUBLISHED,
     QUANTILES,
     Check,
@@ -340,7 +341,8 @@ def _checks_table(found: Document) -> Table:
             )
             for cell in sorted(found["least_work_check"], key=lambda cell: (cell["load"], cell["d"]))
         ],
-        "Where both are the same, 19 of 20 differences are within ±; more than three times that is an error.",
+        "Where both are the same, 19 of 20 differences are within ±; more than three times that is an error, "
+        f"from {FEWEST_TO_JUDGE} seeds on.",
     )
 
 
