@@ -120,6 +120,11 @@ def many(number: int, noun: str) -> str:
     return f"{number / 1e6:.{0 if number >= 10_000_000 else 1}f} million {noun}s"
 
 
+def duration(seconds: float) -> str:
+    """Return how long, in whole seconds where they are many: 0.4 s, 23 s."""
+    return f"{seconds:.{0 if seconds >= 10 else 1}f} s"
+
+
 def as_lists(settings: Any) -> dict[str, Any]:
     """Return the fields of a dataclass, tuples as lists: ready for JSON."""
     return {

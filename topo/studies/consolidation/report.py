@@ -7,7 +7,7 @@ from dataclasses import asdict
 from grasp.schedulers.consolidation.hosting import CAUSES
 from grasp.topo.studies.consolidation import plots
 from grasp.topo.studies.consolidation.measure import SCENARIOS, Row, Settings
-from grasp.topo.studies.output import Document, Result, Table, many
+from grasp.topo.studies.output import Document, Result, Table, duration, many
 
 
 def document(
@@ -89,7 +89,7 @@ def result(found: Document) -> Result:
         "consolidation",
         "Consolidation: services packed onto few servers",
         f"{', '.join(found['settings']['servers'])}; {found['settings']['rate']}; "
-        f"{many(found['requests'], 'request')} in {found['wall_s']:.0f} s. " + _input(found),
+        f"{many(found['requests'], 'request')} in {duration(found['wall_s'])}. " + _input(found),
         found,
         facts,
         [_energy_table(rows), _violations_table(rows)],

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from grasp.schedulers.replicas.theory import wait_of_least_loaded, wait_of_many, wait_of_one
-from grasp.topo.studies.output import Document, Result, Table, as_lists, many
+from grasp.topo.studies.output import Document, Result, Table, as_lists, duration, many
 from grasp.topo.studies.replicas import plots
 from grasp.topo.studies.replicas.measure import (
     FEWEST_TO_JUDGE,
@@ -257,7 +257,7 @@ def result(found: Document) -> Result:
         f"{many(settings['servers'], 'server')}, {many(settings['jobs'], 'job')} after "
         f"{settings['warmup']:,} to warm up, {many(settings['seeds'], 'seed')}, service times "
         f"{settings['service']}; waits in mean service times; {many(found['simulated_jobs'], 'job')} in "
-        f"{found['wall_s']:.0f} s. Made-up jobs; energy: {found['join']['energy_source']}.",
+        f"{duration(found['wall_s'])}. Made-up jobs; energy: {found['join']['energy_source']}.",
         found,
         facts,
         [
