@@ -69,7 +69,8 @@ def add_commands(parser: argparse.ArgumentParser, group: str, wanted: str | None
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         command.configure(subparser)
-        subparser.set_defaults(run=command.run)  # commands below it (grasp bench) put theirs in its place
+        # Commands below it (grasp bench) put theirs in its place.
+        subparser.set_defaults(run=command.run, parser=subparser)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -128,7 +129,10 @@ def _run(argv: Sequence[str]) -> int:
     parser = Parser(prog="grasp", description=grasp.__doc__)
     parser.add_argument("--version", action="version", version=f"grasp {grasp.__version__}")
     add_commands(parser, "grasp.commands", argv[0] if argv else None)
-    args = parser.parse_args(argv)
+    args, unknown = parser.parse_known_args(argv)
+    if unknown:
+        # By the command's own parser, whose --help has what was meant.
+        args.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     return cast(int, args.run(args))
 
 

@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from grasp.control import cli
+
 GRASP = f"exec {sys.executable} -m grasp.control.cli"
 
 
@@ -164,3 +166,16 @@ def test_ctrl_c_while_it_is_still_loading() -> None:
 def test_it_is_run_as_a_package() -> None:
     ended = shell(f"exec {sys.executable} -m grasp --version")
     assert (ended.returncode, ended.stdout[:6]) == (0, "grasp ")
+
+
+@pytest.mark.parametrize("words", ["run --jobs 0", "study price --jobs 0", "bench studies --jobs 0"])
+def test_an_unknown_option_points_to_the_commands_own_help(
+    words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        cli.main(words.split())
+    command = "grasp " + words.removesuffix(" --jobs 0")
+    assert caught.value.code == 2
+    assert capsys.readouterr().err == (
+        f"{command}: unrecognized arguments: --jobs 0 ({command} --help tells more)\n"
+    )

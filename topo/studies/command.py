@@ -29,7 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         study.configure(options)
-        options.set_defaults(study=study)
+        options.set_defaults(study=study, parser=options)
 
 
 def run(args: argparse.Namespace) -> int:
