@@ -28,6 +28,7 @@ section { padding: 1.4rem 1.5rem; margin: 0 0 1.3rem; }
   display: grid; grid-template-columns: repeat(auto-fit, minmax(270px, 1fr));
   gap: .9rem; margin: 0 0 1.3rem;
 }
+.cards:has(> :nth-child(4):last-child) { grid-template-columns: repeat(auto-fit, minmax(210px, 1fr)); }
 .card { padding: 1rem 1.1rem; }
 .card b { display: block; font-size: 1.65rem; line-height: 1.2; font-variant-numeric: tabular-nums; }
 .card span { display: block; font-weight: 600; margin-top: .15rem; }

@@ -224,9 +224,10 @@ def result(found: Document) -> Result:
             f"{checked['routings']}",
             "routings verified",
             (
-                f"each served all {checked['requests_each']:.3g} requests once; fullest cluster at "
-                f"{checked['fullest']:.0%}; highest 95th percentile {checked['percentile']:.2f} of what it "
-                f"was, with 95/5 {checked['percentile_95_5']:.2f}"
+                f"each served all {checked['requests_each'] / 1e9:,.0f} billion requests once; "
+                f"fullest cluster at {checked['fullest']:.0%}; "
+                f"highest 95th percentile {checked['percentile']:.2f} of what it was, "
+                f"with 95/5 {checked['percentile_95_5']:.2f}"
             ),
         ),
     )
