@@ -4,7 +4,7 @@
 Several rounds, one network after the other: each is built anew, does the hours of a run, and is then asked
 what a first packet waits for, how many connections a second it takes, and what it does when a site dies,
 a forecast comes, and the controller is killed. The results folder gets comparison.json, plots and index.html.
-Three rounds take six to eight minutes. A busy machine makes the figures worse, the baseline's most of all.
+Three rounds take seven to eight minutes. A busy machine makes the figures worse, the baseline's most of all.
 
   grasp compare                            three rounds of each
   grasp compare --rounds 1 --hours 2       a first look, in two minutes

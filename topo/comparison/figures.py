@@ -112,8 +112,8 @@ FIGURES = (
         "New connections",
         "sustained rate",
         "1/s",
-        "SYNs from all clients for a second, each answered within 0.2 s; the highest step with less than 1 % "
-        "unanswered; a step that fails narrowly is tried once more",
+        "SYNs from all clients for two seconds, each answered within 0.2 s; the highest step with less than "
+        "1 % unanswered; a step that fails narrowly is tried once more",
         lambda trial: sustained(trial.steps),
     ),
     Figure(

@@ -35,7 +35,7 @@ _SO_RCVBUFFORCE = 33  # asm-generic/socket.h
 _SO_TIMESTAMPNS = 35
 _SOL_PACKET = 263  # linux/socket.h
 _PACKET_IGNORE_OUTGOING = 23  # linux/if_packet.h
-_BUFFER = 1 << 24  # bytes: answers of a second wait there while this program does not get to run
+_BUFFER = 1 << 24  # bytes: answers of a step wait there while this program does not get to run
 # Without those that a client's kernel gives to its own connections (ip_local_port_range).
 _PORTS = (range(1024, 32_768), range(61_000, 65_536))
 _SECOND = 1e9  # nanoseconds

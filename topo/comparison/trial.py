@@ -37,9 +37,9 @@ FIRST_RATE, RATE_FACTOR = 100.0, 4.0
 FAILING = 0.01
 """Share of connections that may fail at a rate that is sustained."""
 
-_STEP_SECONDS = 1.0
+_STEP_SECONDS = 2.0  # a queue that grows for so long, and answers within `openings.WAIT`, hides a tenth
 _NARROW = 0.05  # share of connections that may fail at a rate that is tried once more
-_STEP_PORTS = 36_000  # of each generator, about all: a rate that needs more in a second has a shorter step
+_STEP_PORTS = 36_000  # of each generator, about all: a rate that needs more has a shorter step
 _HALVINGS = 3  # of the interval, in logarithms, between the last step that was sustained and the first not
 _HIGHEST_RATE = 500_000.0
 _REACHED = 0.95  # of a rate: what the generator must send of it
