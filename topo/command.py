@@ -174,7 +174,6 @@ def _run_inside(settings: "Settings", args: argparse.Namespace, begun: float) ->
     try:
         with Progression(settings, day.wh) as progression:
             seen = asyncio.run(measure(settings, topology, build, day, recording, progression))
-            progression.phase("drawing")
     except RunError as error:
         print(f"grasp: {error}", file=sys.stderr)
         return 1
@@ -182,6 +181,7 @@ def _run_inside(settings: "Settings", args: argparse.Namespace, begun: float) ->
     result = report.build(settings, seen)
 
     def write() -> None:
+        print("drawing", file=sys.stderr)
         connect = [job.connect_us for job in seen.outcomes if job.connect_us is not None]
         with results.named(folder):
             (folder / "jobs.csv").write_text(report.jobs_table(seen.outcomes))

@@ -141,6 +141,7 @@ def _deliver(result: "Comparison", folder: Path, as_json: bool) -> None:
     from grasp.topo.comparison import page, plots, report, terminal
 
     def write() -> None:
+        print("drawing", file=sys.stderr)
         with results.named(folder):
             report.write(result, folder / "comparison.json")
             figures = plots.draw_all(result, folder / "plots")
